@@ -1,0 +1,3 @@
+//! The data directory: its files, settings, keys and trust.
+
+pub mod secret;

@@ -1,0 +1,77 @@
+//! Tools: one trait for built-in, plugin and external tools, and the table of the built-in ones.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Map, Value};
+use tokio_util::sync::CancellationToken;
+
+use crate::fence::Fence;
+use crate::model::item::Image;
+use crate::model::port::{BoxFuture, Commit, ImageStore, Operator, Reach, Source};
+use crate::model::request::ToolSpec;
+
+/// A tool. Its arguments were checked against its schema before [`Tool::run`].
+pub trait Tool: Send + Sync {
+    /// Name, description and schema.
+    fn spec(&self) -> &ToolSpec;
+    /// Which catalogs offer it.
+    fn catalogs(&self) -> Catalogs;
+    /// Whether calls only read, so that several may run at once.
+    fn concurrent(&self) -> bool {
+        false
+    }
+    /// Runs one call. Every failure is an output that the model can read. Cancel (`cx.cancel`) ends it soon.
+    fn run<'a>(&'a self, arguments: &'a Map<String, Value>, cx: &'a ToolContext) -> BoxFuture<'a, Output>;
+}
+
+/// The catalogs a tool is in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct Catalogs {
+    pub plan: bool,
+    pub work: bool,
+}
+
+/// What a call may use: facts and ports captured when it started.
+pub struct ToolContext {
+    /// Who calls.
+    pub source: Source,
+    /// The session's id.
+    pub session: Arc<str>,
+    /// Paths.
+    pub fence: Arc<Fence>,
+    /// How far outside the workspace this call was approved to go.
+    pub reach: Reach,
+    /// The only way to write the workspace and the todo list.
+    pub commit: Arc<dyn Commit>,
+    /// The only way to ask the operator.
+    pub operator: Arc<dyn Operator>,
+    /// Where images of tool results are kept.
+    pub images: Arc<dyn ImageStore>,
+    /// Which file contents this session has seen.
+    pub seen: Arc<seen::Seen>,
+    /// Whether this turn's model takes images.
+    pub accepts_images: bool,
+    /// Longest time a command may run when its call names none; none is no limit.
+    pub bash_timeout: Option<Duration>,
+    /// Ends the call.
+    pub cancel: CancellationToken,
+}
+
+/// What a call gave.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Output {
+    /// What the model reads.
+    pub text: String,
+    /// Images it sees.
+    pub images: Vec<Image>,
+    /// Whether the call failed.
+    pub failed: bool,
+    /// Whether it was a question that nobody answered.
+    pub dismissed: bool,
+    /// The diff of a write, for the operator.
+    pub diff: Option<String>,
+}
+
+pub mod seen;
