@@ -1,1 +1,3 @@
 //! What every theme shares.
+
+pub mod gate;

@@ -1,1 +1,11 @@
 //! Theme: tool.
+
+mod arguments;
+mod desk;
+mod edit;
+mod fence;
+mod question;
+mod read;
+mod table;
+mod todo;
+mod write;
