@@ -10,6 +10,7 @@ use crate::model::request::Request;
 use crate::model::response::{CallError, Delta, Response};
 use crate::provider::endpoint::Endpoint;
 
+pub mod catalog;
 pub mod endpoint;
 
 /// A wire protocol.
