@@ -11,6 +11,7 @@ use crate::model::response::{CallError, Delta, Response};
 use crate::provider::endpoint::Endpoint;
 
 pub mod endpoint;
+pub mod retry;
 
 /// A wire protocol.
 pub trait Protocol: Send + Sync {
