@@ -10,7 +10,9 @@ use crate::model::request::Request;
 use crate::model::response::{CallError, Delta, Response};
 use crate::provider::endpoint::Endpoint;
 
+pub mod catalog;
 pub mod endpoint;
+pub mod retry;
 
 /// A wire protocol.
 pub trait Protocol: Send + Sync {

@@ -127,6 +127,7 @@ async fn a_miss_says_what_differs() {
         ("say(\"hi\")\n", "say(\\\"hi\\\")", "escaped once too often"),
         ("a < b && c\n", "a &lt; b &amp;&amp; c", "HTML entities"),
         ("SELECT 1\n", "select 1", "upper and lower case"),
+        ("a\nb", "b\n", "line breaks that are not there"),
         ("", "x", "the file is empty"),
         ("abc\n", "completely different", "read the file again"),
     ] {

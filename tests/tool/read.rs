@@ -124,6 +124,8 @@ async fn an_image_is_known_by_its_contents() {
     assert_eq!(output.images[0].media_type, MediaType::Jpeg);
     assert!(output.text.contains("image/jpeg, 40x30"), "{}", output.text);
     assert_eq!(desk.cx.images.load(&output.images[0].id).unwrap(), jpeg(40, 30));
+    desk.put("about.txt", "GIF89a is how it begins\n");
+    assert!(desk.done("read", json!({"path": "about.txt"})).await.text.contains("1\tGIF89a is"));
     desk.put("pic.png", "hello\n");
     let output = desk.done("read", json!({"path": "pic.png"})).await;
     assert!(output.images.is_empty());
@@ -162,6 +164,18 @@ async fn a_model_without_eyes_is_told_what_the_image_is() {
     let output = desk.done("read", json!({"path": "a.png"})).await;
     assert!(output.images.is_empty() && output.text.contains("image/png, 20x10"), "{}", output.text);
     assert!(output.text.contains("takes no images"), "{}", output.text);
+}
+
+#[tokio::test]
+async fn a_huge_file_is_refused_with_a_way_to_look_at_it() {
+    let desk = Desk::new();
+    std::fs::File::create(desk.path("huge.log")).unwrap().set_len(1 << 40).unwrap();
+    for (tool, arguments) in
+        [("read", json!({"path": "huge.log"})), ("write", json!({"path": "huge.log", "contents": ""}))]
+    {
+        let text = desk.refused(tool, arguments).await;
+        assert!(text.contains("1099511627776 bytes") && text.contains("grep"), "{text}");
+    }
 }
 
 #[tokio::test]

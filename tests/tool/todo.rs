@@ -44,3 +44,13 @@ async fn a_bad_list_names_its_fault_and_keeps_the_old_one() {
         assert_eq!(list(&desk).await, "1. [completed] keep\n");
     }
 }
+
+#[tokio::test]
+async fn a_list_longer_than_the_output_is_shown_with_its_ends() {
+    let desk = Desk::new();
+    let long = vec![json!({"content": "x".repeat(2000)}); 400];
+    desk.done("todowrite", json!({"todos": long})).await;
+    let text = list(&desk).await;
+    assert!(text.chars().count() <= 100_000);
+    assert!(text.starts_with("1. [pending] x") && text.contains("lines left out>") && text.ends_with("x\n"));
+}
