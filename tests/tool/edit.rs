@@ -56,6 +56,7 @@ async fn the_byte_order_mark_and_non_ascii_text_survive() {
     let (before, after) = ("\u{feff}hello\n中文\n", "\u{feff}hello2\n中文\n");
     check(before.as_bytes(), "hello", "hello2", after.as_bytes()).await;
     check(before.as_bytes(), "\u{feff}hello", "hello2", after.as_bytes()).await;
+    check(before.as_bytes(), "\u{feff}hello", "\u{feff}hello2", after.as_bytes()).await;
     let desk = Desk::new();
     desk.put("b.txt", before);
     let shown = desk.done("read", json!({"path": "b.txt"})).await.text;
@@ -141,6 +142,8 @@ async fn a_miss_says_what_differs() {
 async fn the_same_text_behind_both_line_endings_is_two_matches() {
     let text = miss("x = 1\r\ny = 2\r\nx = 1\n", "x = 1\n", "x = 9\n").await;
     assert!(text.contains("2 times") && text.contains("lines 1, 3"), "{text}");
+    let text = miss(&"a".repeat(100_000), &"a".repeat(50_000), "b").await;
+    assert!(text.contains("1000 or more times"), "{text}");
     let text = miss("aaa\n", "aa", "b").await;
     assert!(text.contains("2 times"), "{text}");
 }

@@ -56,6 +56,15 @@ async fn its_own_write_does_not_count_as_a_change_by_someone_else() {
     assert_eq!(desk.get("f"), b"three\n");
 }
 
+#[tokio::test]
+async fn a_link_to_nothing_yet_is_filled_where_it_leads() {
+    let desk = Desk::new();
+    std::os::unix::fs::symlink("later/real", desk.path("link")).unwrap();
+    desk.done("write", json!({"path": "link", "contents": "x"})).await;
+    assert!(desk.path("link").symlink_metadata().unwrap().is_symlink());
+    assert_eq!(desk.get("later/real"), b"x");
+}
+
 /// zed-industries/zed#40391
 #[tokio::test]
 async fn missing_directories_are_made_and_a_file_in_the_way_is_an_error() {
