@@ -1,5 +1,10 @@
 //! The command line.
 
+pub mod config;
+pub mod console;
+pub mod keys;
+pub mod options;
+
 /// Runs the program.
 pub fn main() -> std::process::ExitCode {
     std::process::ExitCode::SUCCESS

@@ -1,1 +1,11 @@
 //! Theme: home.
+
+mod catalog;
+mod cli;
+mod docs;
+mod document;
+mod keys;
+mod paths;
+mod saving;
+mod settings;
+mod trust;

@@ -90,6 +90,16 @@ pub enum Command {
     Run,
 }
 
+impl Command {
+    /// As it is typed.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Interactive => "`crystal`",
+            Self::Run => "`crystal run`",
+        }
+    }
+}
+
 const BOTH: &[Command] = &[Command::Interactive, Command::Run];
 const RUN: &[Command] = &[Command::Run];
 
@@ -178,7 +188,7 @@ pub const SETTINGS: &[Setting] = &[
     Setting {
         name: "approval",
         key: Some("approval"),
-        flags: &[takes("approval", "MODE", BOTH, "Decide with this approval mode what runs unasked")],
+        flags: &[takes("approval", "MODE", RUN, "Decide with this approval mode what runs unasked")],
         kind: Kind::Choice(&["default", "edit", "review", "audit", "full"]),
         default: "default",
         doc: "`default` runs reads in the workspace and asks for the rest; `edit` also lets edits of workspace files \
@@ -202,7 +212,7 @@ pub const SETTINGS: &[Setting] = &[
     Setting {
         name: "thinking",
         key: Some("thinkingEffort"),
-        flags: &[takes("thinking", "GEAR", BOTH, "Let the model think this hard")],
+        flags: &[takes("thinking", "GEAR", RUN, "Let the model think this hard")],
         variable: Some("CRYSTAL_THINKING"),
         kind: Kind::Choice(&["off", "default", "minimal", "low", "medium", "high", "maximum"]),
         default: "default",

@@ -15,6 +15,7 @@ pub mod choice;
 mod entry;
 pub mod field;
 mod overlay;
+pub mod page;
 
 /// All providers.
 #[derive(Clone, Debug)]
