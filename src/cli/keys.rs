@@ -7,7 +7,8 @@ use clap::{Arg, ArgMatches, Command};
 use crate::cli::console::{Console, Input};
 use crate::cli::options;
 use crate::error::{Exit, Failure};
-use crate::home::keys::{self, Keys, Place};
+use crate::home::credentials;
+use crate::home::keys::{Keys, Place};
 use crate::home::paths::Home;
 use crate::home::secret::Secret;
 use crate::home::settings::Given;
@@ -58,7 +59,7 @@ fn set(home: &Home, provider: &str, console: &mut Console<'_>) -> Result<Exit, F
         console.note(&format!("there is no provider `{provider}` yet{hint}"));
     }
     let key = ask(provider, console)?;
-    keys::store(home, provider, &key).map_err(Failure::usage)?;
+    credentials::store(home, provider, &key).map_err(Failure::usage)?;
     console.line(&format!("stored the key of {provider} in {}", home.credentials().display()))?;
     overruled(home, &catalog, provider, "is used instead", console);
     exposure(home, console);
@@ -95,8 +96,8 @@ fn first_line(stream: &mut dyn BufRead) -> Result<String, Failure> {
 }
 
 fn remove(home: &Home, provider: &str, console: &mut Console<'_>) -> Result<Exit, Failure> {
-    if !keys::forget(home, provider).map_err(Failure::usage)? {
-        let stored = keys::stored_names(home).map_err(Failure::usage)?;
+    if !credentials::forget(home, provider).map_err(Failure::usage)? {
+        let stored = credentials::names(home).map_err(Failure::usage)?;
         let stored = if stored.is_empty() { "none".to_owned() } else { stored.join(", ") };
         let path = home.credentials();
         return Err(Failure::usage(format_args!(
@@ -129,7 +130,7 @@ fn list(home: &Home, console: &mut Console<'_>) -> Result<Exit, Failure> {
             }
         }
     }
-    for name in keys::stored_names(home).map_err(Failure::usage)? {
+    for name in credentials::names(home).map_err(Failure::usage)? {
         if catalog.provider(&name).is_none() {
             rows.push((name, format!("{} (no such provider)", home.credentials().display())));
         }
@@ -155,7 +156,7 @@ fn overruled(home: &Home, catalog: &Catalog, provider: &str, how: &str, console:
 }
 
 fn exposure(home: &Home, console: &mut Console<'_>) {
-    if let Some(note) = keys::exposure(home) {
+    if let Some(note) = credentials::exposure(home) {
         console.note(&note);
     }
 }

@@ -3,8 +3,9 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
+use crystal::home::credentials;
 use crystal::home::environment::Environment;
-use crystal::home::keys::{self, Common, Found, KeyError, Keys, Place, Wanted};
+use crystal::home::keys::{Common, Found, KeyError, Keys, Place, Wanted};
 use crystal::home::paths::Home;
 use crystal::home::secret::Secret;
 use tempfile::TempDir;
@@ -112,14 +113,14 @@ fn a_missing_key_names_every_place_and_the_way_out() {
 fn stored_keys_are_private_and_others_who_can_read_them_are_reported() {
     let dir = tempfile::tempdir().unwrap();
     let home = Home::at(dir.path().join("home"));
-    keys::store(&home, "my-gate", &Secret::new("k-1")).unwrap();
+    credentials::store(&home, "my-gate", &Secret::new("k-1")).unwrap();
     let mode = |path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode(home.credentials()), 0o600);
     assert_eq!(mode(home.root().to_path_buf()), 0o700);
-    assert_eq!(keys::exposure(&home), None);
+    assert_eq!(credentials::exposure(&home), None);
 
     fs::set_permissions(home.credentials(), PermissionsExt::from_mode(0o644)).unwrap();
-    let note = keys::exposure(&home).unwrap();
+    let note = credentials::exposure(&home).unwrap();
     assert!(note.contains("0644") && note.contains("chmod 600"), "{note}");
 }
 
@@ -128,10 +129,10 @@ fn forgetting_removes_the_key_and_keeps_the_rest() {
     let given = Given::new(
         "{\n  // mine\n  \"a\": { \"apiKey\": \"1\" },\n  \"b\": { \"apiKey\": \"2\", \"plan\": \"x\" }\n}\n",
     );
-    assert!(keys::forget(&given.home, "a").unwrap());
-    assert!(keys::forget(&given.home, "b").unwrap());
-    assert!(!keys::forget(&given.home, "b").unwrap());
-    assert!(!keys::forget(&given.home, "c").unwrap());
+    assert!(credentials::forget(&given.home, "a").unwrap());
+    assert!(credentials::forget(&given.home, "b").unwrap());
+    assert!(!credentials::forget(&given.home, "b").unwrap());
+    assert!(!credentials::forget(&given.home, "c").unwrap());
     let text = fs::read_to_string(given.home.credentials()).unwrap();
     assert!(text.contains("// mine") && text.contains("plan") && !text.contains("apiKey"), "{text}");
 }

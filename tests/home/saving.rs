@@ -3,7 +3,7 @@
 //! The children are this test binary again, told by variables to run one of the ignored tests.
 
 use std::fs;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -71,7 +71,7 @@ fn writes_without_end() {
     let Some(path) = given_file() else { return };
     for round in 1.. {
         set(&path, &["round"], &json!(round)).unwrap();
-        println!("saved");
+        writeln!(std::io::stdout(), "saved").unwrap();
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value as Json};
 
-use crate::home::document;
+use crate::home::json;
 use crate::home::settings::table::{Kind, Setting, Stored};
 
 /// The longest time that can be set, about 136 years: short enough that adding it to a clock never overflows.
@@ -62,15 +62,15 @@ pub fn parse(kind: Kind, word: &str) -> Result<Value, String> {
 }
 
 /// Reads a field of `config.json`. The error says what was expected and what was found.
-pub fn read(setting: &Setting, json: &Json) -> Result<Value, String> {
+pub fn read(setting: &Setting, field: &Json) -> Result<Value, String> {
     if let Stored::Boolean { on, off } = setting.stored {
-        return match json {
+        return match field {
             Json::Bool(is) => Ok(Value::Text(if *is { on } else { off }.to_owned())),
             other => Err(format!("expected true or false, found {}", shown(other))),
         };
     }
-    let wrong = || format!("expected {}, found {}", expected(setting.kind), shown(json));
-    match (setting.kind, json) {
+    let wrong = || format!("expected {}, found {}", expected(setting.kind), shown(field));
+    match (setting.kind, field) {
         (Kind::Switch, Json::Bool(on)) => Ok(Value::Switch(*on)),
         (Kind::Count, Json::Number(number)) => number.as_u64().and_then(count).ok_or_else(wrong),
         (Kind::Seconds, Json::Number(number)) => number.as_f64().and_then(seconds).ok_or_else(wrong),
@@ -106,10 +106,10 @@ fn seconds(number: f64) -> Option<Value> {
     (!time.is_zero()).then_some(Value::Time(Some(time)))
 }
 
-fn shown(json: &Json) -> String {
-    match json {
-        Json::String(_) | Json::Number(_) | Json::Bool(_) => format!("`{json}`"),
-        other => document::kind(other).to_owned(),
+fn shown(value: &Json) -> String {
+    match value {
+        Json::String(_) | Json::Number(_) | Json::Bool(_) => format!("`{value}`"),
+        other => json::kind(other).to_owned(),
     }
 }
 

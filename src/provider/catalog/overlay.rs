@@ -7,7 +7,8 @@
 
 use serde_json::{Map, Value};
 
-use crate::home::document::{Document, DocumentError, kind};
+use crate::home::document::{Document, DocumentError};
+use crate::home::json::kind;
 use crate::home::paths::Home;
 use crate::home::spelling;
 use crate::provider::catalog::field::{self, Field, Kind, MODEL, PROVIDER};
