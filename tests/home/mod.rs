@@ -4,6 +4,7 @@ mod catalog;
 mod cli;
 mod docs;
 mod document;
+mod edits;
 mod keys;
 mod paths;
 mod saving;

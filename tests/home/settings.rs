@@ -73,7 +73,8 @@ fn every_field_of_the_file_arrives() {
     assert_eq!((settings.approval, settings.thinking), (Approval::Edit, Gear::High));
     assert_eq!(settings.workspace_trust, WorkspaceTrust::Assume);
     assert_eq!(settings.bash_timeout, Some(Duration::from_millis(1500)));
-    assert_eq!(settings.plugin_settings["home"]["notes"]["on"], true);
+    assert_eq!(settings.of_plugin("home", "notes")["on"], true);
+    assert!(settings.of_plugin("project", "notes").is_empty());
     assert_eq!(settings.warnings, [""; 0]);
 }
 
@@ -134,7 +135,14 @@ fn a_value_of_another_type_is_an_error_with_its_line() {
         ),
         ("\"model\": [1]", "`model`: expected a text that is not blank, found an array"),
         ("\"model\": \"\"", "`model`: expected a text that is not blank, found `\"\"`"),
-        ("\"pluginSettings\": null", "`pluginSettings`: expected an object, found null"),
+        (
+            "\"pluginSettings\": null",
+            "`pluginSettings`: expected an object of objects of objects, found null",
+        ),
+        (
+            "\"pluginSettings\": { \"home\": { \"notes\": 1 } }",
+            "`pluginSettings`: expected an object of objects of objects, found an object",
+        ),
     ] {
         assert_eq!(
             load(&[], &[], &format!("{{\n  {line},\n}}")).unwrap_err(),

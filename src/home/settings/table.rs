@@ -37,7 +37,7 @@ pub enum Kind {
     Seconds,
     /// A path; a relative one counts from the current directory.
     Path,
-    /// An object whose content belongs to others.
+    /// An object of objects of objects, whose content belongs to others.
     Object,
 }
 
@@ -324,8 +324,8 @@ pub const SETTINGS: &[Setting] = &[
         name: "pluginSettings",
         key: Some("pluginSettings"),
         kind: Kind::Object,
-        doc: "Settings of plugins: `{\"home\": {\"<directory>\": {…}}, \"project\": {\"<directory>\": {…}}}`. A plugin \
-              sees the object of its own directory.",
+        doc: "Settings of plugins, by source and directory: `{\"home\": {\"<directory>\": {…}}, \"project\": \
+              {\"<directory>\": {…}}}`. A plugin sees the object of its own directory.",
         ..BARE
     },
     Setting {

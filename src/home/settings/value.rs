@@ -76,7 +76,9 @@ pub fn read(setting: &Setting, field: &Json) -> Result<Value, String> {
         (Kind::Seconds, Json::Number(number)) => number.as_f64().and_then(seconds).ok_or_else(wrong),
         (Kind::Count | Kind::Seconds, Json::String(word)) if word != "unlimited" => Err(wrong()),
         (Kind::Switch, _) => Err(wrong()),
-        (Kind::Object, Json::Object(fields)) => Ok(Value::Object(fields.clone())),
+        (Kind::Object, Json::Object(fields)) if fields.values().all(holds_objects) => {
+            Ok(Value::Object(fields.clone()))
+        }
         (kind, Json::String(word)) => parse(kind, word).map_err(|_| wrong()),
         _ => Err(wrong()),
     }
@@ -91,8 +93,12 @@ pub fn expected(kind: Kind) -> String {
         Kind::Switch => "true or false".into(),
         Kind::Count => "a whole number from 1, or `unlimited`".into(),
         Kind::Seconds => "a number of seconds above 0, or `unlimited`".into(),
-        Kind::Object => "an object".into(),
+        Kind::Object => "an object of objects of objects".into(),
     }
+}
+
+fn holds_objects(field: &Json) -> bool {
+    field.as_object().is_some_and(|fields| fields.values().all(Json::is_object))
 }
 
 fn count(number: u64) -> Option<Value> {
