@@ -1,17 +1,18 @@
 //! `crystal config`: where the settings are and what is in force.
 
+use std::io::Write;
+
 use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgMatches, Command};
 use serde_json::{Map, Value as Json, json};
 
-use crate::cli::console::Console;
-use crate::cli::keys::home_of;
-use crate::cli::options;
+use crate::cli::console::{Console, with_process};
 use crate::error::{Exit, Failure};
+use crate::home::environment::Environment;
 use crate::home::paths::Home;
 use crate::home::settings::table::{SETTINGS, Setting};
 use crate::home::settings::value::Value;
-use crate::home::settings::{Settings, Source};
+use crate::home::settings::{Given, Settings, Source};
 
 /// The verb and its verbs.
 pub fn command() -> Command {
@@ -19,7 +20,6 @@ pub fn command() -> Command {
         .about("Show where settings are and what is in force")
         .subcommand_required(true)
         .arg_required_else_help(true)
-        .arg(options::home())
         .subcommand(Command::new("path").about("Print the path of config.json"))
         .subcommand(
             Command::new("show").about("Show every setting, its value and where the value comes from").arg(
@@ -33,24 +33,33 @@ pub fn command() -> Command {
         )
 }
 
-/// Runs it.
-pub fn run(args: &ArgMatches, console: &mut Console<'_>) -> Result<Exit, Failure> {
-    let mut given = options::given(args);
-    let home = home_of(&given, console)?;
-    let Some(("show", args)) = args.subcommand() else {
+/// Runs it on the process's own stderr.
+pub fn run(
+    args: &ArgMatches,
+    home: &Home,
+    environment: &Environment,
+    out: &mut dyn Write,
+) -> Result<Exit, Failure> {
+    with_process(environment, out, |console| run_on(args, home, console))
+}
+
+/// Runs it on a console.
+pub fn run_on(args: &ArgMatches, home: &Home, console: &mut Console<'_>) -> Result<Exit, Failure> {
+    let Some(("show", show)) = args.subcommand() else {
         console.line(&home.config().display().to_string())?;
         return Ok(Exit::Done);
     };
-    // `--format` is this command's own here.
-    given.retain(|name, _| *name == "home");
-    let settings = Settings::load(&given, console.environment, &home).map_err(Failure::usage)?;
+    // Of the settings only `--home` is an option of this command; `--format` is its own.
+    let typed = args.try_get_one::<String>("home").ok().flatten();
+    let given: Given = typed.map(|home| ("home", home.clone())).into_iter().collect();
+    let settings = Settings::load(&given, console.environment, home).map_err(Failure::usage)?;
     for warning in &settings.warnings {
         console.note(warning);
     }
-    if args.get_one::<String>("format").is_some_and(|format| format == "json") {
-        show_json(&home, &settings, console)
+    if show.get_one::<String>("format").is_some_and(|format| format == "json") {
+        show_json(home, &settings, console)
     } else {
-        show_text(&home, &settings, console)
+        show_text(home, &settings, console)
     }
 }
 

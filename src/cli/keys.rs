@@ -1,17 +1,16 @@
 //! `crystal keys`: store, list and forget keys. No key is ever printed.
 
-use std::io::BufRead;
+use std::io::{BufRead, Write};
 
 use clap::{Arg, ArgMatches, Command};
 
-use crate::cli::console::{Console, Input};
-use crate::cli::options;
+use crate::cli::console::{Console, Input, with_process};
 use crate::error::{Exit, Failure};
 use crate::home::credentials;
+use crate::home::environment::Environment;
 use crate::home::keys::{Keys, Place};
 use crate::home::paths::Home;
 use crate::home::secret::Secret;
-use crate::home::settings::Given;
 use crate::home::spelling;
 use crate::provider::catalog::{Catalog, Provider};
 
@@ -22,7 +21,6 @@ pub fn command() -> Command {
         .about("Store, list and forget provider keys")
         .subcommand_required(true)
         .arg_required_else_help(true)
-        .arg(options::home())
         .subcommand(
             Command::new("set")
                 .about("Store a key: asked for at a terminal, else the first line of stdin")
@@ -32,20 +30,24 @@ pub fn command() -> Command {
         .subcommand(Command::new("rm").about("Forget a stored key").arg(provider()))
 }
 
-/// Runs it.
-pub fn run(args: &ArgMatches, console: &mut Console<'_>) -> Result<Exit, Failure> {
-    let home = home_of(&options::given(args), console)?;
-    let provider = |args: &ArgMatches| args.get_one::<String>("provider").cloned().unwrap_or_default();
-    match args.subcommand() {
-        Some(("set", args)) => set(&home, provider(args).trim(), console),
-        Some(("rm", args)) => remove(&home, provider(args).trim(), console),
-        _ => list(&home, console),
-    }
+/// Runs it on the process's own stdin and stderr.
+pub fn run(
+    args: &ArgMatches,
+    home: &Home,
+    environment: &Environment,
+    out: &mut dyn Write,
+) -> Result<Exit, Failure> {
+    with_process(environment, out, |console| run_on(args, home, console))
 }
 
-/// The data directory that a command's options and variables name.
-pub(crate) fn home_of(given: &Given, console: &Console<'_>) -> Result<Home, Failure> {
-    Home::resolve(given.get("home").map(std::path::Path::new), console.environment).map_err(Failure::usage)
+/// Runs it on a console.
+pub fn run_on(args: &ArgMatches, home: &Home, console: &mut Console<'_>) -> Result<Exit, Failure> {
+    let provider = |args: &ArgMatches| args.get_one::<String>("provider").cloned().unwrap_or_default();
+    match args.subcommand() {
+        Some(("set", args)) => set(home, provider(args).trim(), console),
+        Some(("rm", args)) => remove(home, provider(args).trim(), console),
+        _ => list(home, console),
+    }
 }
 
 fn set(home: &Home, provider: &str, console: &mut Console<'_>) -> Result<Exit, Failure> {

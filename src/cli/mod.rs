@@ -3,7 +3,6 @@
 pub mod config;
 pub mod console;
 pub mod keys;
-pub mod options;
 
 /// Runs the program.
 pub fn main() -> std::process::ExitCode {

@@ -4,11 +4,10 @@ use std::fs;
 use std::io::{self, Cursor, Write};
 
 use crystal::cli::console::{Console, Input};
-use crystal::cli::{config, keys, options};
+use crystal::cli::{config, keys};
 use crystal::error::Exit;
 use crystal::home::environment::Environment;
 use crystal::home::paths::Home;
-use crystal::home::settings::table::Command;
 use tempfile::TempDir;
 
 struct Given {
@@ -32,7 +31,11 @@ fn given() -> Given {
 impl Given {
     fn run(&self, line: &[&str], stdin: &str, variables: &[(&str, &str)]) -> Ran {
         let home = self.home.root().to_str().unwrap();
-        let command = clap::Command::new("crystal").subcommand(keys::command()).subcommand(config::command());
+        let option = clap::Arg::new("home").long("home").global(true);
+        let command = clap::Command::new("crystal")
+            .arg(option)
+            .subcommand(keys::command())
+            .subcommand(config::command());
         let args = command.get_matches_from([&["crystal"], line, &["--home", home]].concat());
         let environment = Environment::given(variables.iter().copied());
         let (mut input, mut out, mut notes) = (Cursor::new(stdin), Vec::new(), Vec::new());
@@ -43,8 +46,8 @@ impl Given {
             notes: &mut notes,
         };
         let result = match args.subcommand() {
-            Some(("keys", args)) => keys::run(args, &mut console),
-            Some(("config", args)) => config::run(args, &mut console),
+            Some(("keys", args)) => keys::run_on(args, &self.home, &mut console),
+            Some(("config", args)) => config::run_on(args, &self.home, &mut console),
             _ => panic!("no verb"),
         };
         let text = |bytes| String::from_utf8(bytes).unwrap();
@@ -176,38 +179,11 @@ impl Write for Closed {
 #[test]
 fn a_reader_that_has_gone_ends_the_command_quietly() {
     let given = given();
-    let home = given.home.root().to_str().unwrap();
-    let args = keys::command().get_matches_from(["keys", "list", "--home", home]);
+    let args = keys::command().get_matches_from(["keys", "list"]);
     let environment = Environment::default();
     let mut notes = Vec::new();
     let mut console =
         Console { environment: &environment, input: Input::Terminal, out: &mut Closed, notes: &mut notes };
-    let failure = keys::run(&args, &mut console).unwrap_err();
-    assert_eq!((failure.exit, failure.message.as_str()), (Exit::Interrupted, ""));
+    assert_eq!(keys::run_on(&args, &given.home, &mut console).unwrap(), Exit::Done);
     assert!(notes.is_empty());
-}
-
-#[test]
-fn options_come_from_the_table_and_go_back_to_settings() {
-    let run = || clap::Command::new("run").args(options::arguments(Command::Run));
-    run().debug_assert();
-    clap::Command::new("crystal").args(options::arguments(Command::Interactive)).debug_assert();
-
-    let typed = ["run", "-m", "x", "--plan", "--model-calls", "-1", "--format", "json", "--stream"];
-    let given = options::given(&run().get_matches_from(typed));
-    let given: Vec<_> = given.iter().map(|(name, value)| (*name, value.as_str())).collect();
-    assert_eq!(
-        given,
-        [("format", "json"), ("model", "x"), ("model-calls", "-1"), ("plan", "plan"), ("stream", "true")]
-    );
-    for refused in [
-        &["run", "--plan", "--work"][..],
-        &["run", "--resume", "a", "--continue"],
-        &["run", "--format", "xml"],
-        &["run", "--prompt-set", "x"],
-    ] {
-        assert!(run().try_get_matches_from(refused).is_err(), "{refused:?}");
-    }
-    let help = run().render_long_help().to_string();
-    assert!(help.contains("--duration <SECONDS>") && help.contains("[default: 604800]"), "{help}");
 }
