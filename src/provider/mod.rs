@@ -12,6 +12,7 @@ use crate::provider::endpoint::Endpoint;
 
 pub mod catalog;
 pub mod endpoint;
+pub mod retry;
 
 /// A wire protocol.
 pub trait Protocol: Send + Sync {

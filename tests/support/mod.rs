@@ -1,1 +1,5 @@
-//! What every theme shares.
+//! What every theme shares. A theme uses what it needs of it.
+#![allow(dead_code)]
+
+pub mod chat;
+pub mod server;
