@@ -14,6 +14,13 @@ pub fn names(home: &Home) -> Result<Vec<String>, DocumentError> {
     Ok(file.root().keys().cloned().collect())
 }
 
+/// Every stored key.
+pub fn all(home: &Home) -> Result<Vec<Secret>, DocumentError> {
+    let Some(file) = Document::read(&home.credentials())? else { return Ok(Vec::new()) };
+    let keys = file.root().values().filter_map(|entry| entry.get("apiKey").and_then(Value::as_str));
+    Ok(keys.map(str::trim).filter(|key| !key.is_empty()).map(Secret::new).collect())
+}
+
 /// Stores a key; the file is created 0600.
 pub fn store(home: &Home, provider: &str, key: &Secret) -> Result<(), DocumentError> {
     document::set(&home.credentials(), &[provider, "apiKey"], &Value::String(key.reveal().to_owned()))

@@ -347,6 +347,20 @@ fn all_variables_that_may_hold_keys_are_known() {
 }
 
 #[test]
+fn all_keys_that_can_be_found_are_known_whoever_they_serve() {
+    let given = given(
+        r#"{ "my-gate": { "protocol": "openai", "apiKey": "{file:key.txt}", "headers": { "x-token": "{env:TEAM}", "x-colour": "blue" } } }"#,
+        &[("OPENAI_API_KEY", " k-openai\n"), ("TEAM", "k-of-team"), ("CRYSTAL_API_KEY", ""), ("OTHER", "x")],
+    );
+    fs::write(given.home.root().join("key.txt"), "k-in-file\n").unwrap();
+    fs::write(given.home.credentials(), r#"{ "gone": { "apiKey": "k-stored" } }"#).unwrap();
+    let keys = Keys { home: &given.home, environment: &given.environment };
+    let values = given.load().unwrap().key_values(&keys).unwrap();
+    let values: Vec<_> = values.iter().map(|value| value.reveal()).collect();
+    assert_eq!(values, ["k-in-file", "k-of-team", "k-openai", "k-stored"]);
+}
+
+#[test]
 fn a_debug_print_of_the_catalog_shows_no_key() {
     let file = r#"{ "a": { "protocol": "openai", "apiKey": "sk-secret", "headers": { "x": "sk-header" },
                           "models": { "m": { "contextWindow": 9 } } } }"#;

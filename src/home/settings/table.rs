@@ -84,8 +84,6 @@ pub enum FlagValue {
 /// A command whose options come from this table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Command {
-    /// `crystal` without a verb.
-    Interactive,
     /// `crystal run`.
     Run,
 }
@@ -94,13 +92,11 @@ impl Command {
     /// As it is typed.
     pub fn name(self) -> &'static str {
         match self {
-            Self::Interactive => "`crystal`",
             Self::Run => "`crystal run`",
         }
     }
 }
 
-const BOTH: &[Command] = &[Command::Interactive, Command::Run];
 const RUN: &[Command] = &[Command::Run];
 
 const fn takes(
@@ -140,16 +136,17 @@ const BARE: Setting = Setting {
 pub const SETTINGS: &[Setting] = &[
     Setting {
         name: "home",
-        flags: &[takes("home", "DIR", BOTH, "Use this data directory")],
+        flags: &[takes("home", "DIR", RUN, "Use this data directory")],
         variable: Some("CRYSTAL_HOME"),
         kind: Kind::Path,
         default: "~/.crystal",
-        doc: "The data directory: settings, keys, sessions, plugins. The variable must hold an absolute path.",
+        doc: "The data directory: settings, keys, sessions, plugins. Every command takes the option. The variable must hold \
+              an absolute path.",
         ..BARE
     },
     Setting {
         name: "workspace",
-        flags: &[short('w', takes("workspace", "DIR", BOTH, "Work in this directory"))],
+        flags: &[short('w', takes("workspace", "DIR", RUN, "Work in this directory"))],
         kind: Kind::Path,
         default: ".",
         doc: "The directory that the model reads and changes.",
@@ -158,7 +155,7 @@ pub const SETTINGS: &[Setting] = &[
     Setting {
         name: "provider",
         key: Some("provider"),
-        flags: &[short('p', takes("provider", "PROVIDER", BOTH, "Ask this provider"))],
+        flags: &[short('p', takes("provider", "PROVIDER", RUN, "Ask this provider"))],
         variable: Some("CRYSTAL_PROVIDER"),
         doc: "A provider of the catalog. Without one, the provider is the first in the catalog that has the model named \
               by `model`, or else the first one with a key.",
@@ -167,7 +164,7 @@ pub const SETTINGS: &[Setting] = &[
     Setting {
         name: "model",
         key: Some("model"),
-        flags: &[short('m', takes("model", "MODEL", BOTH, "Ask this model"))],
+        flags: &[short('m', takes("model", "MODEL", RUN, "Ask this model"))],
         variable: Some("CRYSTAL_MODEL"),
         doc: "A model of that provider. Without one, it is the provider's first. When provider and model come from \
               places of different rank (an option and the file, say) and do not fit together, the higher rank wins and \
@@ -177,7 +174,7 @@ pub const SETTINGS: &[Setting] = &[
     Setting {
         name: "mode",
         flags: &[
-            means("plan", "plan", BOTH, "Start in Plan mode: reading tools only"),
+            means("plan", "plan", RUN, "Start in Plan mode: reading tools only"),
             means("work", "work", RUN, "Start in Work mode: reading, editing and shell tools"),
         ],
         kind: Kind::Choice(&["plan", "work"]),
@@ -192,9 +189,9 @@ pub const SETTINGS: &[Setting] = &[
         kind: Kind::Choice(&["default", "edit", "review", "audit", "full"]),
         default: "default",
         doc: "`default` runs reads in the workspace and asks for the rest; `edit` also lets edits of workspace files \
-              pass; `review` lets a reviewing model judge what is left; `audit` has it judge edits too; `full` lets \
-              everything pass that stays in the workspace. It has no environment variable on purpose: what a \
-              directory's tooling sets must not loosen approval.",
+              pass; `full` lets everything pass that stays in the workspace. `review` and `audit` need a reviewing \
+              model, which this version does not have: they are refused. There is no environment variable on purpose: \
+              what a directory's tooling sets must not loosen approval.",
         ..BARE
     },
     Setting {
