@@ -9,10 +9,11 @@ use std::path::{Path, PathBuf};
 
 use jsonc_parser::ast;
 use jsonc_parser::common::Ranged;
-use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
+use jsonc_parser::{CollectOptions, parse_to_ast};
 use serde_json::{Map, Value};
 
 use crate::home::edit::{self, Change};
+use crate::home::json::{OPTIONS, kind};
 use crate::home::replace::Held;
 
 /// Parsed content of a file.
@@ -126,33 +127,7 @@ pub fn append(path: &Path, keys: &[&str], value: &Value) -> Result<(), DocumentE
     change(path, &Change::Append { keys, value })
 }
 
-/// What a JSON value is, with its article.
-pub fn kind(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "a boolean",
-        Value::Number(_) => "a number",
-        Value::String(_) => "a string",
-        Value::Array(_) => "an array",
-        Value::Object(_) => "an object",
-    }
-}
-
 const BOM: &str = "\u{feff}";
-
-/// Comments and trailing commas; nothing else that JSON does not know.
-pub(crate) const OPTIONS: ParseOptions = ParseOptions {
-    allow_comments: true,
-    allow_trailing_commas: true,
-    allow_loose_object_property_names: false,
-    allow_missing_commas: false,
-    allow_single_quoted_strings: false,
-    allow_hexadecimal_numbers: false,
-    allow_unary_plus_numbers: false,
-    allow_bare_decimal_point_numbers: false,
-    allow_non_finite_numbers: false,
-    allow_extended_string_escapes: false,
-};
 
 fn change(path: &Path, change: &Change<'_>) -> Result<(), DocumentError> {
     let failed = |verb| move |source| DocumentError::Io { verb, path: path.to_path_buf(), source };

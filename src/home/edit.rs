@@ -4,7 +4,7 @@ use jsonc_parser::cst::{CstInputValue, CstNode, CstObject, CstObjectProp, CstRoo
 use jsonc_parser::errors::ParseError;
 use serde_json::Value;
 
-use crate::home::document::{OPTIONS, kind};
+use crate::home::json::{OPTIONS, kind};
 
 /// What is to change; the keys lead through nested objects and are never empty.
 #[derive(Debug)]

@@ -1,16 +1,14 @@
-//! Where a provider's key comes from, in order, and the file that stores keys.
+//! Where a provider's key comes from, in order.
 //!
 //! Order: the provider's own variable (`apiKeyEnvironment`), `<PROVIDER>_API_KEY`, `CRYSTAL_API_KEY`, the provider's
 //! `apiKey` (a literal, `{env:NAME}` or `{file:path}`), `credentials.json`. A blank value counts as not set and white
 //! space around a key is dropped. No message holds any part of a key.
 
 use std::fmt;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use serde_json::Value;
-
-use crate::home::document::{self, Document, DocumentError};
+use crate::home::credentials;
+use crate::home::document::DocumentError;
 use crate::home::environment::Environment;
 use crate::home::paths::Home;
 use crate::home::secret::Secret;
@@ -181,7 +179,7 @@ impl Keys<'_> {
             Place::Variable(name) | Place::NamedVariable(name) => Ok(self.environment.text(name)),
             Place::Literal => Ok(wanted.written.map(|written| written.reveal().to_owned())),
             Place::NamedFile(path) => self.file(wanted.provider, path),
-            Place::Credentials(_) => Ok(stored(self.home, wanted.provider)?),
+            Place::Credentials(_) => Ok(credentials::key(self.home, wanted.provider)?),
         }
     }
     fn file(&self, provider: &str, path: &Path) -> Result<Option<String>, KeyError> {
@@ -230,55 +228,6 @@ impl<'a> Reference<'a> {
             Some(("env", name)) => Self::Variable(name.trim()),
             Some(("file", path)) => Self::File(path.trim()),
             _ => Self::Literal,
-        }
-    }
-}
-
-/// Names of the providers whose keys are stored, in the file's order.
-pub fn stored_names(home: &Home) -> Result<Vec<String>, DocumentError> {
-    let Some(file) = Document::read(&home.credentials())? else { return Ok(Vec::new()) };
-    Ok(file.root().keys().cloned().collect())
-}
-
-/// Stores a key; the file is created 0600.
-pub fn store(home: &Home, provider: &str, key: &Secret) -> Result<(), DocumentError> {
-    document::set(&home.credentials(), &[provider, "apiKey"], &Value::String(key.reveal().to_owned()))
-}
-
-/// Forgets a stored key. False when there was none.
-pub fn forget(home: &Home, provider: &str) -> Result<bool, DocumentError> {
-    let path = home.credentials();
-    let Some(file) = Document::read(&path)? else { return Ok(false) };
-    let Some(entry) = file.root().get(provider) else { return Ok(false) };
-    let alone = !entry.as_object().is_some_and(|fields| fields.keys().any(|key| key != "apiKey"));
-    let had = entry.get("apiKey").is_some();
-    if alone {
-        document::remove(&path, &[provider])?;
-    } else if had {
-        document::remove(&path, &[provider, "apiKey"])?;
-    }
-    Ok(alone || had)
-}
-
-/// A note when others can read the stored keys.
-pub fn exposure(home: &Home) -> Option<String> {
-    let path = home.credentials();
-    let mode = std::fs::metadata(&path).ok()?.permissions().mode() & 0o777;
-    (mode & 0o077 != 0).then(|| {
-        let path = path.display();
-        format!("{path} can be read by others (mode {mode:04o}); run `chmod 600 {path}`")
-    })
-}
-
-fn stored(home: &Home, provider: &str) -> Result<Option<String>, DocumentError> {
-    let Some(file) = Document::read(&home.credentials())? else { return Ok(None) };
-    let Some(entry) = file.root().get(provider) else { return Ok(None) };
-    match entry.get("apiKey") {
-        Some(Value::String(key)) => Ok(Some(key.clone())),
-        None if entry.is_object() => Ok(None),
-        _ => {
-            let reason = format!("`{provider}` must be an object with a string `apiKey`");
-            Err(file.shape(&[provider], reason))
         }
     }
 }

@@ -1,8 +1,10 @@
 //! The data directory: its files, settings, keys and trust.
 
+pub mod credentials;
 pub mod document;
 mod edit;
 pub mod environment;
+pub mod json;
 pub mod keys;
 pub mod paths;
 pub mod permissions;

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::home::document::{self, Document, DocumentError};
+use crate::home::json;
 use crate::home::paths::Home;
 
 /// One grant.
@@ -31,7 +32,7 @@ pub fn read(home: &Home) -> Result<Vec<Entry>, DocumentError> {
             entries.iter().enumerate().map(|(index, entry)| parse(&file, index, entry)).collect()
         }
         Some(other) => {
-            let is = document::kind(other);
+            let is = json::kind(other);
             Err(file.shape(&["grants"], format!("`grants` must be an array, but it is {is}")))
         }
     }

@@ -62,7 +62,11 @@ impl Held {
         }
         file.as_file().sync_all()?;
         file.persist(&self.target).map_err(|e| e.error)?;
-        File::open(&self.directory)?.sync_all()
+        match File::open(&self.directory)?.sync_all() {
+            // Some file systems cannot sync a directory; the file is in its place all the same.
+            Err(e) if e.kind() == io::ErrorKind::InvalidInput => Ok(()),
+            result => result,
+        }
     }
 }
 
@@ -96,8 +100,11 @@ fn lock(directory: &Path) -> io::Result<File> {
         Err(e) if e.kind() != io::ErrorKind::TimedOut => {
             let path = directory.join(".lock");
             let file = File::options().create(true).truncate(false).write(true).open(path)?;
-            wait(&file)?;
-            Ok(file)
+            match wait(&file) {
+                Err(e) if e.kind() == io::ErrorKind::TimedOut => Err(e),
+                // Without any locks, replacing as a whole is what is left to promise.
+                _ => Ok(file),
+            }
         }
         Err(e) => Err(e),
         Ok(()) => Ok(opened),

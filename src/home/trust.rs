@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use crate::home::document::{self, Document, DocumentError};
+use crate::home::json;
 use crate::home::paths::Home;
 
 /// What the operator said about a workspace.
@@ -32,7 +33,7 @@ pub fn lookup(home: &Home, workspace: &Path) -> Result<Trust, DocumentError> {
         Some(Value::Bool(true)) => Ok(Trust::Trusted),
         Some(Value::Bool(false)) => Ok(Trust::Refused),
         Some(other) => {
-            let is = document::kind(other);
+            let is = json::kind(other);
             Err(file.shape(&[key], format!("`{key}` must be true or false, but it is {is}")))
         }
     }

@@ -177,6 +177,11 @@ impl Settings {
     pub fn source(&self, name: &str) -> &Source {
         self.values.get(name).map_or(&Source::Default, |(_, source)| source)
     }
+    /// What `pluginSettings` holds for a plugin; empty where it holds nothing.
+    pub fn of_plugin(&self, source: &str, directory: &str) -> Map<String, serde_json::Value> {
+        let found = self.plugin_settings.get(source).and_then(|plugins| plugins.get(directory));
+        found.and_then(serde_json::Value::as_object).cloned().unwrap_or_default()
+    }
     /// The value of a setting (by its name in the table); none where nothing sets it and there is no default.
     pub fn value(&self, name: &str) -> Option<&Value> {
         self.values.get(name).map(|(value, _)| value)

@@ -37,7 +37,7 @@ pub enum Kind {
     Seconds,
     /// A path; a relative one counts from the current directory.
     Path,
-    /// An object whose content belongs to others.
+    /// An object of objects of objects, whose content belongs to others.
     Object,
 }
 
@@ -84,13 +84,19 @@ pub enum FlagValue {
 /// A command whose options come from this table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Command {
-    /// `crystal` without a verb.
-    Interactive,
     /// `crystal run`.
     Run,
 }
 
-const BOTH: &[Command] = &[Command::Interactive, Command::Run];
+impl Command {
+    /// As it is typed.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Run => "`crystal run`",
+        }
+    }
+}
+
 const RUN: &[Command] = &[Command::Run];
 
 const fn takes(
@@ -130,16 +136,17 @@ const BARE: Setting = Setting {
 pub const SETTINGS: &[Setting] = &[
     Setting {
         name: "home",
-        flags: &[takes("home", "DIR", BOTH, "Use this data directory")],
+        flags: &[takes("home", "DIR", RUN, "Use this data directory")],
         variable: Some("CRYSTAL_HOME"),
         kind: Kind::Path,
         default: "~/.crystal",
-        doc: "The data directory: settings, keys, sessions, plugins. The variable must hold an absolute path.",
+        doc: "The data directory: settings, keys, sessions, plugins. Every command takes the option. The variable must hold \
+              an absolute path.",
         ..BARE
     },
     Setting {
         name: "workspace",
-        flags: &[short('w', takes("workspace", "DIR", BOTH, "Work in this directory"))],
+        flags: &[short('w', takes("workspace", "DIR", RUN, "Work in this directory"))],
         kind: Kind::Path,
         default: ".",
         doc: "The directory that the model reads and changes.",
@@ -148,7 +155,7 @@ pub const SETTINGS: &[Setting] = &[
     Setting {
         name: "provider",
         key: Some("provider"),
-        flags: &[short('p', takes("provider", "PROVIDER", BOTH, "Ask this provider"))],
+        flags: &[short('p', takes("provider", "PROVIDER", RUN, "Ask this provider"))],
         variable: Some("CRYSTAL_PROVIDER"),
         doc: "A provider of the catalog. Without one, the provider is the first in the catalog that has the model named \
               by `model`, or else the first one with a key.",
@@ -157,7 +164,7 @@ pub const SETTINGS: &[Setting] = &[
     Setting {
         name: "model",
         key: Some("model"),
-        flags: &[short('m', takes("model", "MODEL", BOTH, "Ask this model"))],
+        flags: &[short('m', takes("model", "MODEL", RUN, "Ask this model"))],
         variable: Some("CRYSTAL_MODEL"),
         doc: "A model of that provider. Without one, it is the provider's first. When provider and model come from \
               places of different rank (an option and the file, say) and do not fit together, the higher rank wins and \
@@ -167,7 +174,7 @@ pub const SETTINGS: &[Setting] = &[
     Setting {
         name: "mode",
         flags: &[
-            means("plan", "plan", BOTH, "Start in Plan mode: reading tools only"),
+            means("plan", "plan", RUN, "Start in Plan mode: reading tools only"),
             means("work", "work", RUN, "Start in Work mode: reading, editing and shell tools"),
         ],
         kind: Kind::Choice(&["plan", "work"]),
@@ -178,13 +185,13 @@ pub const SETTINGS: &[Setting] = &[
     Setting {
         name: "approval",
         key: Some("approval"),
-        flags: &[takes("approval", "MODE", BOTH, "Decide with this approval mode what runs unasked")],
+        flags: &[takes("approval", "MODE", RUN, "Decide with this approval mode what runs unasked")],
         kind: Kind::Choice(&["default", "edit", "review", "audit", "full"]),
         default: "default",
         doc: "`default` runs reads in the workspace and asks for the rest; `edit` also lets edits of workspace files \
-              pass; `review` lets a reviewing model judge what is left; `audit` has it judge edits too; `full` lets \
-              everything pass that stays in the workspace. It has no environment variable on purpose: what a \
-              directory's tooling sets must not loosen approval.",
+              pass; `full` lets everything pass that stays in the workspace. `review` and `audit` need a reviewing \
+              model, which this version does not have: they are refused. There is no environment variable on purpose: \
+              what a directory's tooling sets must not loosen approval.",
         ..BARE
     },
     Setting {
@@ -202,7 +209,7 @@ pub const SETTINGS: &[Setting] = &[
     Setting {
         name: "thinking",
         key: Some("thinkingEffort"),
-        flags: &[takes("thinking", "GEAR", BOTH, "Let the model think this hard")],
+        flags: &[takes("thinking", "GEAR", RUN, "Let the model think this hard")],
         variable: Some("CRYSTAL_THINKING"),
         kind: Kind::Choice(&["off", "default", "minimal", "low", "medium", "high", "maximum"]),
         default: "default",
@@ -314,8 +321,8 @@ pub const SETTINGS: &[Setting] = &[
         name: "pluginSettings",
         key: Some("pluginSettings"),
         kind: Kind::Object,
-        doc: "Settings of plugins: `{\"home\": {\"<directory>\": {…}}, \"project\": {\"<directory>\": {…}}}`. A plugin \
-              sees the object of its own directory.",
+        doc: "Settings of plugins, by source and directory: `{\"home\": {\"<directory>\": {…}}, \"project\": \
+              {\"<directory>\": {…}}}`. A plugin sees the object of its own directory.",
         ..BARE
     },
     Setting {

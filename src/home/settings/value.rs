@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value as Json};
 
-use crate::home::document;
+use crate::home::json;
 use crate::home::settings::table::{Kind, Setting, Stored};
 
 /// The longest time that can be set, about 136 years: short enough that adding it to a clock never overflows.
@@ -62,21 +62,23 @@ pub fn parse(kind: Kind, word: &str) -> Result<Value, String> {
 }
 
 /// Reads a field of `config.json`. The error says what was expected and what was found.
-pub fn read(setting: &Setting, json: &Json) -> Result<Value, String> {
+pub fn read(setting: &Setting, field: &Json) -> Result<Value, String> {
     if let Stored::Boolean { on, off } = setting.stored {
-        return match json {
+        return match field {
             Json::Bool(is) => Ok(Value::Text(if *is { on } else { off }.to_owned())),
             other => Err(format!("expected true or false, found {}", shown(other))),
         };
     }
-    let wrong = || format!("expected {}, found {}", expected(setting.kind), shown(json));
-    match (setting.kind, json) {
+    let wrong = || format!("expected {}, found {}", expected(setting.kind), shown(field));
+    match (setting.kind, field) {
         (Kind::Switch, Json::Bool(on)) => Ok(Value::Switch(*on)),
         (Kind::Count, Json::Number(number)) => number.as_u64().and_then(count).ok_or_else(wrong),
         (Kind::Seconds, Json::Number(number)) => number.as_f64().and_then(seconds).ok_or_else(wrong),
         (Kind::Count | Kind::Seconds, Json::String(word)) if word != "unlimited" => Err(wrong()),
         (Kind::Switch, _) => Err(wrong()),
-        (Kind::Object, Json::Object(fields)) => Ok(Value::Object(fields.clone())),
+        (Kind::Object, Json::Object(fields)) if fields.values().all(holds_objects) => {
+            Ok(Value::Object(fields.clone()))
+        }
         (kind, Json::String(word)) => parse(kind, word).map_err(|_| wrong()),
         _ => Err(wrong()),
     }
@@ -91,8 +93,12 @@ pub fn expected(kind: Kind) -> String {
         Kind::Switch => "true or false".into(),
         Kind::Count => "a whole number from 1, or `unlimited`".into(),
         Kind::Seconds => "a number of seconds above 0, or `unlimited`".into(),
-        Kind::Object => "an object".into(),
+        Kind::Object => "an object of objects of objects".into(),
     }
+}
+
+fn holds_objects(field: &Json) -> bool {
+    field.as_object().is_some_and(|fields| fields.values().all(Json::is_object))
 }
 
 fn count(number: u64) -> Option<Value> {
@@ -106,10 +112,10 @@ fn seconds(number: f64) -> Option<Value> {
     (!time.is_zero()).then_some(Value::Time(Some(time)))
 }
 
-fn shown(json: &Json) -> String {
-    match json {
-        Json::String(_) | Json::Number(_) | Json::Bool(_) => format!("`{json}`"),
-        other => document::kind(other).to_owned(),
+fn shown(value: &Json) -> String {
+    match value {
+        Json::String(_) | Json::Number(_) | Json::Bool(_) => format!("`{value}`"),
+        other => json::kind(other).to_owned(),
     }
 }
 

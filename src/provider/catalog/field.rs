@@ -4,7 +4,7 @@
 use reqwest::header::{HeaderName, HeaderValue};
 use serde_json::Value;
 
-use crate::home::document;
+use crate::home::json;
 use crate::model::request::Gear;
 
 /// A field.
@@ -174,6 +174,6 @@ fn is_address(text: &str) -> bool {
 fn found(value: &Value) -> String {
     match value {
         Value::Number(_) | Value::Bool(_) => format!("`{value}`"),
-        other => document::kind(other).to_owned(),
+        other => json::kind(other).to_owned(),
     }
 }

@@ -5,8 +5,11 @@
 
 use std::sync::Arc;
 
+use crate::home::credentials;
 use crate::home::document::DocumentError;
-use crate::home::keys::{COMMON_VARIABLE, Common, KeyError, Reference, Wanted as WantedKey, variable_of};
+use crate::home::keys::{
+    COMMON_VARIABLE, Common, KeyError, Keys, Reference, Wanted as WantedKey, variable_of,
+};
 use crate::home::paths::Home;
 use crate::home::secret::Secret;
 use crate::provider::endpoint::{Model, Timeouts, TokenLimit};
@@ -15,6 +18,7 @@ pub mod choice;
 mod entry;
 pub mod field;
 mod overlay;
+pub mod page;
 
 /// All providers.
 #[derive(Clone, Debug)]
@@ -154,6 +158,23 @@ impl Catalog {
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.providers.iter().map(|provider| &*provider.name)
     }
+    /// Every key that is known: in those variables, in `apiKey` and `headers`, in files they name, and stored. For
+    /// hiding them where a text or a child's environment holds one under another name.
+    pub fn key_values(&self, keys: &Keys<'_>) -> Result<Vec<Secret>, CatalogError> {
+        let mut values = credentials::all(keys.home)?;
+        let variables = self.key_variables();
+        values.extend(variables.iter().filter_map(|name| keys.environment.text(name)).map(Secret::new));
+        for provider in &self.providers {
+            for written in provider.entries.iter().flat_map(Entry::written) {
+                values.extend(keys.value(&provider.name, written)?.map(Secret::new));
+            }
+        }
+        // No key is so short, and a short header value hides nothing but would be found everywhere.
+        values.retain(|value| value.reveal().len() >= 8);
+        values.sort_unstable_by(|a, b| a.reveal().cmp(b.reveal()));
+        values.dedup();
+        Ok(values)
+    }
     /// Every variable that may hold a key, so that children are started without it: [`COMMON_VARIABLE`], and per
     /// provider `<PROVIDER>_API_KEY`, `apiKeyEnvironment` and what `apiKey` and `headers` name.
     pub fn key_variables(&self) -> Vec<String> {
@@ -162,8 +183,7 @@ impl Catalog {
             names.push(variable_of(&provider.name));
             for entry in &provider.entries {
                 names.extend(entry.api_key_variable.clone());
-                let written = entry.api_key.iter().chain(entry.headers.iter().map(|(_, value)| value));
-                names.extend(written.filter_map(|written| match Reference::of(written.reveal()) {
+                names.extend(entry.written().filter_map(|written| match Reference::of(written.reveal()) {
                     Reference::Variable(name) => Some(name.to_owned()),
                     _ => None,
                 }));
@@ -172,6 +192,13 @@ impl Catalog {
         names.sort_unstable();
         names.dedup();
         names
+    }
+}
+
+impl Entry {
+    /// What may be or lead to a key: `apiKey` and the values of headers.
+    fn written(&self) -> impl Iterator<Item = &Secret> {
+        self.api_key.iter().chain(self.headers.iter().map(|(_, value)| value))
     }
 }
 

@@ -7,7 +7,8 @@
 
 use serde_json::{Map, Value};
 
-use crate::home::document::{Document, DocumentError, kind};
+use crate::home::document::{Document, DocumentError};
+use crate::home::json::kind;
 use crate::home::paths::Home;
 use crate::home::spelling;
 use crate::provider::catalog::field::{self, Field, Kind, MODEL, PROVIDER};
@@ -18,32 +19,34 @@ const STARTER: &str = include_str!("starter.json");
 type Fields = Map<String, Value>;
 
 pub(super) fn load(home: &Home) -> Result<Catalog, CatalogError> {
-    let starter: Fields = serde_json::from_str(STARTER).map_err(|e| CatalogError::Starter(e.to_string()))?;
+    let Some(file) = Document::read(&home.providers())? else { return starter() };
+    let below = fields()?;
     let mut catalog = Catalog { providers: Vec::new(), warnings: Vec::new() };
-    let file = Document::read(&home.providers())?;
-    if let Some(file) = &file {
-        for (name, written) in file.root() {
-            let builtin = starter.get(name).map(entries).unwrap_or_default();
-            if written.is_null() {
-                continue;
-            }
-            let entries = overlaid(file, name, written, &builtin, &starter, &mut catalog.warnings)?;
-            catalog.providers.push(Provider { name: name.as_str().into(), entries, origin: Origin::File });
-        }
+    for (name, written) in file.root().iter().filter(|(_, written)| !written.is_null()) {
+        let builtin = below.get(name).map(entries).unwrap_or_default();
+        let entries = overlaid(&file, name, written, &builtin, &below, &mut catalog.warnings)?;
+        catalog.providers.push(Provider { name: name.as_str().into(), entries, origin: Origin::File });
     }
-    for (name, written) in &starter {
-        if file.as_ref().is_some_and(|file| file.root().contains_key(name)) {
-            continue;
-        }
-        let build = |fields: Fields| {
-            let broken =
-                |missing: entry::Missing| CatalogError::Starter(format!("{name} lacks {}", missing.field));
-            entry::build(&fields).map_err(broken)
-        };
-        let entries = entries(written).into_iter().map(build).collect::<Result<_, _>>()?;
-        catalog.providers.push(Provider { name: name.as_str().into(), entries, origin: Origin::BuiltIn });
-    }
+    let rest = starter()?.providers.into_iter().filter(|provider| !file.root().contains_key(&*provider.name));
+    catalog.providers.extend(rest);
     Ok(catalog)
+}
+
+/// The built-in catalog alone.
+pub(super) fn starter() -> Result<Catalog, CatalogError> {
+    let build = |(name, written): (&String, &Value)| {
+        let built = entries(written).iter().map(entry::build).collect::<Result<_, _>>();
+        let entries = built.map_err(|missing: entry::Missing| {
+            CatalogError::Starter(format!("{name} lacks {}", missing.field))
+        })?;
+        Ok(Provider { name: name.as_str().into(), entries, origin: Origin::BuiltIn })
+    };
+    let providers = fields()?.iter().map(build).collect::<Result<_, CatalogError>>()?;
+    Ok(Catalog { providers, warnings: Vec::new() })
+}
+
+fn fields() -> Result<Fields, CatalogError> {
+    serde_json::from_str(STARTER).map_err(|e| CatalogError::Starter(e.to_string()))
 }
 
 fn entries(written: &Value) -> Vec<Fields> {
