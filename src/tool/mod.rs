@@ -74,4 +74,8 @@ pub struct Output {
     pub diff: Option<String>,
 }
 
+pub mod bash;
+pub mod glob;
+pub mod grep;
+mod search;
 pub mod seen;

@@ -1,1 +1,6 @@
 //! Theme: tool.
+
+mod bash;
+mod given;
+mod glob;
+mod grep;
