@@ -188,7 +188,7 @@ impl Call {
         if text.is_empty() && found.binary() == 0 {
             let among = match (found.files(), &self.glob) {
                 (0, Some(glob)) => format!("; no file that may be searched matches the glob {glob:?}"),
-                (1, _) => "; 1 file was searched".to_owned(),
+                (1, _) => "; 1 file was searched, ignored ones were not".to_owned(),
                 (files, _) => format!("; {files} files were searched, ignored ones were not"),
             };
             text = format!("No matches for {:?} in {}{among}\n", self.pattern, self.path);

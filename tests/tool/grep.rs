@@ -176,7 +176,7 @@ async fn binary_files_are_named_and_not_shown_and_utf16_is_read() {
     let given = Given::workspace();
     given
         .file("image.bin", b"\x89PNG\0\0needle\0\n")
-        .file("late.bin", [&b"needle\n".repeat(20_000)[..], b"\0"].concat());
+        .file("late.bin", [&b"needle\n"[..], &b"filler\n".repeat(40_000), b"\0"].concat());
     let utf16: Vec<u8> = "\u{feff}first\nthe needle\n".encode_utf16().flat_map(u16::to_le_bytes).collect();
     given.file("wide.txt", utf16);
     assert_eq!(

@@ -4,3 +4,4 @@ mod bash;
 mod given;
 mod glob;
 mod grep;
+mod process;
