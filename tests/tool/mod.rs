@@ -9,3 +9,8 @@ mod read;
 mod table;
 mod todo;
 mod write;
+mod bash;
+mod given;
+mod glob;
+mod grep;
+mod process;
