@@ -10,6 +10,7 @@ use crate::fence::Fence;
 use crate::model::item::Image;
 use crate::model::port::{BoxFuture, Commit, ImageStore, Operator, Reach, Source};
 use crate::model::request::ToolSpec;
+use crate::process::environment::Environment;
 
 /// A tool. Its arguments were checked against its schema before [`Tool::run`].
 pub trait Tool: Send + Sync {
@@ -90,17 +91,26 @@ pub struct Row {
     /// Its name.
     pub name: &'static str,
     /// Makes it.
-    pub new: fn() -> Arc<dyn Tool>,
+    pub new: fn(&Kit) -> Arc<dyn Tool>,
+}
+
+/// What built-in tools are made with.
+pub struct Kit {
+    /// The environment of commands.
+    pub environment: Arc<Environment>,
 }
 
 /// The built-in tools, in catalog order.
 pub const TOOLS: &[Row] = &[
-    Row { name: "read", new: || Arc::new(read::Read::new()) },
-    Row { name: "todowrite", new: || Arc::new(todo::TodoWrite::new()) },
-    Row { name: "todoread", new: || Arc::new(todo::TodoRead::new()) },
-    Row { name: "question", new: || Arc::new(question::Question::new()) },
-    Row { name: "edit", new: || Arc::new(edit::Edit::new()) },
-    Row { name: "write", new: || Arc::new(write::Write::new()) },
+    Row { name: "read", new: |_| Arc::new(read::Read::new()) },
+    Row { name: "glob", new: |_| Arc::new(glob::Glob::default()) },
+    Row { name: "grep", new: |_| Arc::new(grep::Grep::default()) },
+    Row { name: "todowrite", new: |_| Arc::new(todo::TodoWrite::new()) },
+    Row { name: "todoread", new: |_| Arc::new(todo::TodoRead::new()) },
+    Row { name: "question", new: |_| Arc::new(question::Question::new()) },
+    Row { name: "edit", new: |_| Arc::new(edit::Edit::new()) },
+    Row { name: "write", new: |_| Arc::new(write::Write::new()) },
+    Row { name: "bash", new: |kit| Arc::new(bash::Bash::new(Arc::clone(&kit.environment))) },
 ];
 
 /// The most characters of one call's text that a model is given.
@@ -117,14 +127,14 @@ fn text<'a>(arguments: &'a Map<String, Value>, name: &str) -> &'a str {
 }
 
 pub mod arguments;
+pub mod bash;
 pub mod edit;
 mod file;
+pub mod glob;
+pub mod grep;
 pub mod question;
 pub mod read;
 pub mod schema;
-pub mod bash;
-pub mod glob;
-pub mod grep;
 mod search;
 pub mod seen;
 pub mod todo;

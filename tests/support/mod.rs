@@ -4,3 +4,4 @@
 pub mod chat;
 pub mod gate;
 pub mod server;
+pub mod crystal;

@@ -47,7 +47,7 @@ impl Desk {
             bash_timeout: None,
             cancel: CancellationToken::new(),
         };
-        let tools = TOOLS.iter().map(|row| (row.new)()).collect();
+        let tools = TOOLS.iter().map(|row| (row.new)(&crate::tool::given::kit())).collect();
         Self { temp, cx, operator, schemas: Schemas::default(), tools }
     }
 

@@ -2,13 +2,14 @@
 
 use std::collections::HashSet;
 
+use crate::tool::given::kit;
 use crystal::tool::TOOLS;
 
 #[test]
 fn every_row_is_a_tool_of_that_name_with_words_and_a_strict_schema() {
     let mut names = HashSet::new();
     for row in TOOLS {
-        let tool = (row.new)();
+        let tool = (row.new)(&kit());
         let spec = tool.spec();
         assert_eq!(&*spec.name, row.name);
         assert!(names.insert(row.name), "{} twice", row.name);
@@ -27,11 +28,11 @@ fn every_row_is_a_tool_of_that_name_with_words_and_a_strict_schema() {
 #[test]
 fn plan_offers_no_tool_that_changes_the_workspace() {
     let planned: Vec<_> =
-        TOOLS.iter().filter(|row| (row.new)().catalogs().plan).map(|row| row.name).collect();
+        TOOLS.iter().filter(|row| (row.new)(&kit()).catalogs().plan).map(|row| row.name).collect();
     for name in ["edit", "write", "bash"] {
         assert!(!planned.contains(&name), "{name}");
     }
-    for name in ["read", "todowrite", "todoread", "question"] {
+    for name in ["read", "glob", "grep", "todowrite", "todoread", "question"] {
         assert!(planned.contains(&name), "{name}");
     }
 }
@@ -40,6 +41,6 @@ fn plan_offers_no_tool_that_changes_the_workspace() {
 fn only_tools_that_just_read_run_at_once() {
     for row in TOOLS {
         let changes = ["edit", "write", "bash", "todowrite", "question"].contains(&row.name);
-        assert_eq!((row.new)().concurrent(), !changes, "{}", row.name);
+        assert_eq!((row.new)(&kit()).concurrent(), !changes, "{}", row.name);
     }
 }
