@@ -84,8 +84,8 @@ async fn edit(arguments: &Map<String, Value>, cx: &ToolContext) -> Result<Output
     let all = arguments.get("replace_all").and_then(Value::as_bool).unwrap_or_default();
     let change = Change {
         path: path.to_owned(),
-        old: matching::plain(text(arguments, "old_string").trim_start_matches(BOM)),
-        new: matching::plain(text(arguments, "new_string").trim_start_matches(BOM)),
+        old: matching::plain(text(arguments, "old_string")),
+        new: matching::plain(text(arguments, "new_string")),
         count: if all { Count::All } else { Count::One },
     };
     let mut current = file::current(cx, path).await?;
@@ -106,8 +106,8 @@ async fn edit(arguments: &Map<String, Value>, cx: &ToolContext) -> Result<Output
 }
 
 impl Change {
-    fn apply(&self, bytes: &[u8]) -> Result<Changed, String> {
-        let path = &self.path;
+    fn apply(mut self, bytes: &[u8]) -> Result<Changed, String> {
+        let path = &*self.path;
         let decoded = match encoding::decode(bytes) {
             None => {
                 return Err(format!("{path} is binary ({} bytes), which edit cannot change", bytes.len()));
@@ -117,6 +117,12 @@ impl Change {
             }
             Some(decoded) => decoded,
         };
+        // The mark stands before the text; a model that writes it down means the same place.
+        if decoded.encoding == Encoding::Utf8Bom && self.old.starts_with(BOM) {
+            for text in [&mut self.old, &mut self.new] {
+                *text = text.trim_start_matches(BOM).to_owned();
+            }
+        }
         if self.old.is_empty() {
             return Err("old_string is empty; give the text to replace, or use write for a whole file".into());
         }
@@ -150,8 +156,9 @@ impl Change {
 }
 
 fn ambiguous(path: &str, lines: &[usize]) -> String {
+    let more = if lines.len() == matching::MANY { " or more" } else { "" };
     format!(
-        "old_string occurs {} times in {path}, at lines {}, so nothing was changed; add neighbouring lines until it occurs once, or set replace_all",
+        "old_string occurs {}{more} times in {path}, at lines {}, so nothing was changed; add neighbouring lines until it occurs once, or set replace_all",
         lines.len(),
         matching::list(lines)
     )

@@ -36,6 +36,13 @@ pub(crate) async fn current(cx: &ToolContext, path: &str) -> Result<Current, Str
     let (fence, reach, path) = (cx.fence.clone(), cx.reach, path.to_owned());
     let look = tokio::task::spawn_blocking(move || {
         let opened = fence.open(&path, reach)?;
+        if let Some(meta) = opened.metadata()?.filter(|meta| meta.kind == Kind::File && meta.len > MAX_BYTES)
+        {
+            let size = meta.len;
+            return Err(FenceError(format!(
+                "{path} has {size} bytes, more than the {MAX_BYTES} that file tools take; look at parts of it with grep or bash"
+            )));
+        }
         let contents = opened
             .read_regular(MAX_BYTES)?
             .map(|file| Contents { hash: hash::sha256(&file.bytes), bytes: file.bytes });

@@ -4,7 +4,8 @@ use serde_json::{Map, Value, json};
 
 use crate::model::port::{self, Answer, Ask, BoxFuture};
 use crate::model::request::ToolSpec;
-use crate::tool::{Catalogs, Output, Tool, ToolContext, spec, text};
+use crate::text::cut;
+use crate::tool::{Catalogs, MAX_OUTPUT_CHARS, Output, Tool, ToolContext, spec, text};
 
 /// See the description below.
 #[derive(Debug)]
@@ -110,5 +111,7 @@ fn said(questions: &[port::Question], answer: Answer) -> Output {
         "" => format!("Question: {}\nNo answer was given.\n", question.question),
         answer => format!("Question: {}\nAnswer: {answer}\n", question.question),
     });
-    Output::said(lines.collect::<String>())
+    let lines: String = lines.collect();
+    let note = |left: &str| format!("<{} characters left out>", left.chars().count());
+    Output::said(cut::middle(&lines, MAX_OUTPUT_CHARS - 100, note))
 }

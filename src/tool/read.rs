@@ -79,7 +79,7 @@ async fn read(arguments: &Map<String, Value>, cx: &ToolContext) -> Result<Output
     let Some(contents) = current.contents.take() else {
         return Err(file::absent(path, current.similar.as_deref()));
     };
-    if let Some(media_type) = MediaType::sniff(&contents.bytes) {
+    if let Some(media_type) = MediaType::sniff(&contents.bytes).filter(|_| !is_text(&contents.bytes)) {
         return image::show(cx, path, contents.bytes, media_type).await;
     }
     let window = window::Window::of(arguments);
@@ -91,6 +91,11 @@ async fn read(arguments: &Map<String, Value>, cx: &ToolContext) -> Result<Output
     let (text, hash) = shown.await.map_err(|error| format!("reading was interrupted: {error}"))??;
     cx.seen.note(&real, hash);
     Ok(Output::said(text))
+}
+
+/// Whether a file that begins like an image is text after all.
+fn is_text(bytes: &[u8]) -> bool {
+    encoding::decode(bytes).is_some_and(|decoded| decoded.encoding.is_utf8())
 }
 
 fn show(path: &str, bytes: &[u8], window: &window::Window) -> Result<String, String> {

@@ -4,7 +4,8 @@ use serde_json::{Map, Value, json};
 
 use crate::model::port::{BoxFuture, Payload, Proposal, Todo, TodoStatus};
 use crate::model::request::ToolSpec;
-use crate::tool::{Catalogs, Output, Tool, ToolContext, spec, text};
+use crate::text::cut;
+use crate::tool::{Catalogs, MAX_OUTPUT_CHARS, Output, Tool, ToolContext, spec, text};
 
 /// Replaces the list.
 #[derive(Debug)]
@@ -138,5 +139,6 @@ fn list(todos: &[Todo]) -> String {
         };
         format!("{}. [{status}] {}\n", index + 1, todo.content)
     };
-    todos.iter().enumerate().map(line).collect()
+    let text: String = todos.iter().enumerate().map(line).collect();
+    cut::middle(&text, MAX_OUTPUT_CHARS - 100, |left| format!("<{} lines left out>", left.lines().count()))
 }

@@ -14,6 +14,9 @@ pub(super) struct Flat<'a> {
     crlf: Vec<usize>,
 }
 
+/// So many overlapping places are enough to say that there are too many.
+pub(super) const MANY: usize = 1000;
+
 /// The text with plain newlines.
 pub(super) fn plain(text: &str) -> String {
     text.replace("\r\n", "\n")
@@ -36,12 +39,14 @@ impl<'a> Flat<'a> {
         Self { raw, text, crlf }
     }
 
-    /// Every place where `old` begins, overlapping ones too: any of them could be meant.
+    /// The places where `old` begins, overlapping ones too, since any of them could be meant; the first [`MANY`].
     pub(super) fn overlapping(&self, old: &str) -> Vec<usize> {
         let step = old.chars().next().map_or(1, char::len_utf8);
         let mut found = Vec::new();
         let mut from = 0;
-        while let Some(at) = self.text.get(from..).and_then(|rest| rest.find(old)) {
+        while found.len() < MANY
+            && let Some(at) = self.text.get(from..).and_then(|rest| rest.find(old))
+        {
             found.push(from + at);
             from += at + step;
         }

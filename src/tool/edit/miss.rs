@@ -36,6 +36,11 @@ const HINTS: &[Hint] = &[
     },
     Hint {
         file: str::to_owned,
+        old: without_end,
+        words: "old_string begins or ends with line breaks that are not there",
+    },
+    Hint {
+        file: str::to_owned,
         old: unescaped,
         words: "old_string is escaped once too often; write the characters themselves",
     },
@@ -121,6 +126,10 @@ fn without_numbers(text: &str) -> String {
     };
     let lines: Option<Vec<_>> = text.trim_end_matches('\n').split('\n').map(strip).collect();
     lines.unwrap_or_default().join("\n")
+}
+
+fn without_end(text: &str) -> String {
+    text.trim_matches('\n').to_owned()
 }
 
 fn unescaped(text: &str) -> String {
