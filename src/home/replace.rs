@@ -64,7 +64,7 @@ impl Held {
         file.persist(&self.target).map_err(|e| e.error)?;
         match File::open(&self.directory)?.sync_all() {
             // Some file systems cannot sync a directory; the file is in its place all the same.
-            Err(e) if e.kind() == io::ErrorKind::InvalidInput => Ok(()),
+            Err(e) if matches!(e.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported) => Ok(()),
             result => result,
         }
     }

@@ -21,7 +21,7 @@ use crate::session::turn::{Ending, Turn};
 use crate::tool::{Output, Tool, ToolContext};
 
 /// A call that went through everything before its run.
-pub enum Prepared {
+pub(super) enum Prepared {
     /// It may run.
     Ready(Box<Ready>),
     /// It has its answer already.
@@ -29,7 +29,7 @@ pub enum Prepared {
 }
 
 /// A call that may run.
-pub struct Ready {
+pub(super) struct Ready {
     call: ToolCall,
     name: Arc<str>,
     arguments: Map<String, Value>,
@@ -38,7 +38,7 @@ pub struct Ready {
 }
 
 /// A call with its output, before the hooks that follow it.
-pub struct Ran {
+pub(super) struct Ran {
     /// The stored call.
     pub call: ToolCall,
     /// The name it ran under.
@@ -59,21 +59,21 @@ struct No {
 
 impl Prepared {
     /// Whether it may run beside others.
-    pub fn concurrent(&self) -> bool {
+    pub(super) fn concurrent(&self) -> bool {
         match self {
             Self::Ready(ready) => ready.tool.concurrent(),
             Self::Answered(_) => true,
         }
     }
     /// The stored call.
-    pub fn into_call(self) -> ToolCall {
+    pub(super) fn into_call(self) -> ToolCall {
         match self {
             Self::Ready(ready) => ready.call,
             Self::Answered(ran) => ran.call,
         }
     }
     /// Runs it, or stops it when `cancel` says so.
-    pub async fn run(self, cancel: &CancellationToken, started: &(dyn Fn(&str, &ToolCall) + Sync)) -> Ran {
+    pub(super) async fn run(self, cancel: &CancellationToken, started: &(dyn Fn(&str, &ToolCall) + Sync)) -> Ran {
         let ready = match self {
             Self::Ready(ready) => ready,
             Self::Answered(ran) => return *ran,
@@ -96,7 +96,7 @@ impl Prepared {
 }
 
 /// The arguments of a stored call, for reports: what was parsed, or the model's own text.
-pub fn arguments(call: &ToolCall) -> Value {
+pub(super) fn arguments(call: &ToolCall) -> Value {
     match &call.malformed {
         Some(raw) => Value::String(raw.to_string()),
         None => serde_json::from_str(&call.arguments).unwrap_or(Value::Null),

@@ -8,14 +8,14 @@ use crate::tool::schema;
 
 /// The tools on offer.
 #[derive(Clone, Default)]
-pub struct Catalog {
+pub(super) struct Catalog {
     tools: Arc<[Arc<dyn Tool>]>,
     specs: Arc<[ToolSpec]>,
 }
 
 impl Catalog {
     /// The tools of `all` that this mode offers, in their order.
-    pub fn of(all: &[Arc<dyn Tool>], mode: Mode) -> Self {
+    pub(super) fn of(all: &[Arc<dyn Tool>], mode: Mode) -> Self {
         let offered = |tool: &&Arc<dyn Tool>| match mode {
             Mode::Plan => tool.catalogs().plan,
             Mode::Work => tool.catalogs().work,
@@ -25,20 +25,20 @@ impl Catalog {
         Self { tools, specs }
     }
     /// What requests list.
-    pub fn specs(&self) -> &Arc<[ToolSpec]> {
+    pub(super) fn specs(&self) -> &Arc<[ToolSpec]> {
         &self.specs
     }
     /// The names, in order.
-    pub fn names(&self) -> Vec<&str> {
+    pub(super) fn names(&self) -> Vec<&str> {
         self.specs.iter().map(|spec| &*spec.name).collect()
     }
     /// The tool a name means, or a sentence for the model that lists the real ones.
-    pub fn resolve(&self, name: &str) -> Result<&Arc<dyn Tool>, String> {
+    pub(super) fn resolve(&self, name: &str) -> Result<&Arc<dyn Tool>, String> {
         let known = schema::resolve(name, &self.names())?;
         self.tools.iter().find(|tool| &*tool.spec().name == known).ok_or_else(|| format!("there is no tool {known:?}"))
     }
     /// Whether calls under that name only read.
-    pub fn reads_only(&self, name: &str) -> bool {
+    pub(super) fn reads_only(&self, name: &str) -> bool {
         self.resolve(name).is_ok_and(|tool| tool.concurrent())
     }
 }

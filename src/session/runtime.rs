@@ -10,7 +10,7 @@ use crate::session::step::StepEnd;
 use crate::session::turn::{Ending, Turn};
 
 /// The runtime that answers the operator.
-pub const MAIN: &str = "crystal/main";
+pub(super) const MAIN: &str = "crystal/main";
 
 /// A runtime while it runs.
 #[derive(Debug)]

@@ -17,7 +17,7 @@ use crate::session::transcript::Candidate;
 use crate::session::turn::{Ending, Turn};
 
 /// How a step ended.
-pub enum StepEnd {
+pub(super) enum StepEnd {
     /// Another step follows.
     Again,
     /// The model is done.

@@ -250,6 +250,12 @@ fn a_model_alone_finds_its_provider() {
     let twice =
         r#"{ "gate": { "protocol": "openai", "models": { "deepseek-flash": { "contextWindow": 9 } } } }"#;
     assert_eq!(given(twice, KEYS).chosen(NONE, ("deepseek-flash", 3)), "deepseek/deepseek-flash");
+    // One that needs no key, or whose protocol exists, goes before one that cannot be called.
+    let gate = r#"{
+        "strange": { "protocol": "telepathy", "models": { "qwen3:4b": { "contextWindow": 9 } } },
+        "gate": { "protocol": "openai", "models": { "qwen3:4b": { "contextWindow": 9 } } }
+    }"#;
+    assert_eq!(given(gate, &[]).chosen(NONE, ("qwen3:4b", 3)), "ollama/qwen3:4b");
     let error = given(twice, &[]).chosen(NONE, ("deepseek-flash", 3));
     assert!(error.contains("no key for provider `gate`"), "{error}");
 }

@@ -2,7 +2,7 @@
 //!
 //! With provider and model named in places of the same rank, both must fit. Otherwise the higher rank wins and the
 //! other is kept only where it fits. A provider alone means its first model; a model alone means the first provider
-//! that has it, those with a key before the rest. Nothing named means the first provider with a key, or one that
+//! that has it, those that can be called (key found, or none needed) before the rest. Nothing named means the first provider with a key, or one that
 //! `providers.json` describes as needing none.
 
 use std::sync::Arc;
@@ -97,17 +97,17 @@ impl Catalog {
         protocols: &[&str],
         keys: &Keys<'_>,
     ) -> Result<Choice<'_>, CatalogError> {
-        let mut candidate = None;
+        let (mut usable, mut broken) = (None, None);
         for provider in self.providers.iter().filter(|provider| provider.models().any(|model| model == name))
         {
-            let found = find(provider, name, protocols);
-            match found {
-                Ok(Some(choice)) if choice.has_key(keys)? => return Ok(choice),
-                other => candidate = candidate.or(Some(other)),
+            match find(provider, name, protocols) {
+                Ok(Some(choice)) if choice.is_ready(keys)? => return Ok(choice),
+                Ok(found) => usable = usable.or(found),
+                Err(error) => broken = broken.or(Some(error)),
             }
         }
-        let all = || self.providers.iter().flat_map(Provider::models);
-        candidate.transpose()?.flatten().ok_or_else(|| no_model(None, name, all()))
+        let missing = || no_model(None, name, self.providers.iter().flat_map(Provider::models));
+        usable.ok_or_else(|| broken.unwrap_or_else(missing))
     }
 
     fn first(&self, protocols: &[&str], keys: &Keys<'_>) -> Result<Option<Choice<'_>>, CatalogError> {
@@ -135,6 +135,10 @@ impl Catalog {
 const OFFLINE: &str = "offline";
 
 impl Choice<'_> {
+    /// Whether it can be called: it needs no key, or its key is there.
+    fn is_ready(&self, keys: &Keys<'_>) -> Result<bool, KeyError> {
+        Ok(!self.entry.requires_key || self.has_key(keys)?)
+    }
     /// Whether a key for it is there.
     fn has_key(&self, keys: &Keys<'_>) -> Result<bool, KeyError> {
         Ok(keys.look(&self.provider.key_of(self.entry))?.is_some())

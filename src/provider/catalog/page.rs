@@ -82,9 +82,9 @@ the built-in provider's place: its models start from built-in models of the same
 of them. `null` removes a provider or a model.
 
 The model is chosen like this: provider and model, when both are named; a provider alone means its first model; a model
-alone means the first provider that has it, those with a key before the rest. When both are named in places of different
-rank (an option and the file, say) and do not fit together, the higher rank wins. With nothing named it is the first
-provider with a key, those of `providers.json` before the built-in ones; one that `providers.json` describes with
+alone means the first provider that has it, those with a key or without need of one before the rest. When both are named
+in places of different rank (an option and the file, say) and do not fit together, the higher rank wins. With nothing
+named it is the first provider with a key, those of `providers.json` before the built-in ones; one that `providers.json` describes with
 `"requiresApiKey": false` counts as having a key. `offline` is used only when it is named.
 "#;
 
