@@ -8,30 +8,33 @@ use crate::approval::git;
 use crate::approval::grant::{Grants, Rule};
 use crate::error::{Exit, Failure};
 use crate::fence::Fence;
-use crate::home::environment::Environment;
 use crate::home::credentials;
+use crate::home::environment::Environment;
 use crate::home::keys::Keys;
 use crate::home::paths::Home;
 use crate::home::settings::{Settings, WorkspaceTrust};
 use crate::home::{permissions, trust};
+use crate::hook::dispatch::Dispatcher;
 use crate::model::judgement::Approval;
 use crate::model::port::Operator;
 use crate::plugin::bundled;
 use crate::process::environment::{Environment as Commands, Hidden};
+use crate::provider::PROTOCOLS;
 use crate::provider::catalog::Catalog;
 use crate::provider::catalog::choice::{Named, Wanted};
 use crate::provider::endpoint::Endpoint;
 use crate::provider::http::Http;
-use crate::provider::{Client, PROTOCOLS};
 use crate::session::blob::Blobs;
 use crate::session::budget::Limits;
-use crate::session::commit::Gate;
+use crate::session::clients::Clients;
+use crate::session::commit::{Gate, Guard};
 use crate::session::parts::{Options, Parts};
 use crate::session::report::Reporter;
 use crate::session::schema::OutputSchema;
 use crate::session::store::load::{self, Loaded};
 use crate::session::store::record::Header;
 use crate::session::store::{Store, find, list};
+use crate::session::warden::Warden;
 use crate::session::{Session, Start};
 use crate::tool::{Kit, TOOLS, Tool};
 
@@ -65,8 +68,9 @@ pub async fn open(opening: Opening<'_>) -> Result<Opened, Failure> {
     let workspace = workspace(&settings.workspace)?;
     let trust = trusted(settings, home, &workspace, &mut notes)?;
     let output_schema = settings.output_schema.as_deref().map(output_schema).transpose()?;
-    let fence = Fence::new(&workspace, home.root())
-        .map_err(|error| Failure::usage(format!("the workspace {} cannot be opened: {error}", workspace.display())))?;
+    let fence = Fence::new(&workspace, home.root()).map_err(|error| {
+        Failure::usage(format!("the workspace {} cannot be opened: {error}", workspace.display()))
+    })?;
     let fence = Arc::new(match home.user() {
         Some(user) => fence.with_user_home(user),
         None => fence,
@@ -79,7 +83,7 @@ pub async fn open(opening: Opening<'_>) -> Result<Opened, Failure> {
     let file = stored(settings, home, &workspace)?;
     let wanted = file.as_ref().map_or_else(|| Wanted::of(settings), |file| goes_on_with(settings, file));
     let endpoint = Arc::new(endpoint(&catalog, &wanted, &keys)?);
-    let client = client(&endpoint)?;
+    let clients = clients(&endpoint)?;
     let tools = tools(&catalog, &keys)?;
     let grants = grants(home, &workspace)?;
 
@@ -92,7 +96,10 @@ pub async fn open(opening: Opening<'_>) -> Result<Opened, Failure> {
     let new = loaded.turns.is_empty();
     notes.extend(loaded.notices.iter().cloned());
     let (store, blobs) = (Arc::new(store), Arc::new(Blobs::new(&home.sessions())));
-    let gate = Gate::new(Arc::clone(&fence), Arc::clone(&store), (*blobs).clone(), &loaded);
+    let hooks = Arc::new(Dispatcher::none());
+    let warden = Arc::new(Warden::new(Arc::clone(&hooks)));
+    let guard = Some(Arc::clone(&warden) as Arc<dyn Guard>);
+    let gate = Gate::guarded(Arc::clone(&fence), Arc::clone(&store), (*blobs).clone(), &loaded, guard);
     let mode = if new || settings.source("mode").rank() > 0 { settings.mode } else { loaded.mode };
     let parts = Parts {
         id: Arc::clone(store.id()),
@@ -103,6 +110,9 @@ pub async fn open(opening: Opening<'_>) -> Result<Opened, Failure> {
         blobs,
         gate,
         fence,
+        hooks,
+        warden,
+        active_plugins: Arc::new([]),
         report: opening.report,
         operator: opening.operator,
         tools,
@@ -122,7 +132,7 @@ pub async fn open(opening: Opening<'_>) -> Result<Opened, Failure> {
             output_schema,
         },
     };
-    Ok(Opened { session: Session::new(parts, client, mode, Start::of(loaded)), notes })
+    Ok(Opened { session: Session::new(parts, clients, mode, Start::of(loaded)), notes })
 }
 
 /// The saved session to go on with: the one named, or the newest of this workspace.
@@ -149,7 +159,9 @@ fn stored(settings: &Settings, home: &Home, workspace: &Path) -> Result<Option<L
 fn latest_of(dir: &Path, workspace: &Path) -> Option<PathBuf> {
     let mut files = list::files(dir).ok()?;
     files.sort_by_cached_key(|path| std::cmp::Reverse(path.metadata().and_then(|meta| meta.modified()).ok()));
-    files.into_iter().find(|path| load::read(path).is_ok_and(|loaded| Path::new(&loaded.header.workspace) == workspace))
+    files
+        .into_iter()
+        .find(|path| load::read(path).is_ok_and(|loaded| Path::new(&loaded.header.workspace) == workspace))
 }
 
 /// What a saved session asks for, unless this command line says otherwise.
@@ -164,22 +176,24 @@ fn goes_on_with(settings: &Settings, loaded: &Loaded) -> Wanted {
 }
 
 fn endpoint(catalog: &Catalog, wanted: &Wanted, keys: &Keys<'_>) -> Result<Endpoint, Failure> {
-    let tokens: Vec<&str> = PROTOCOLS.iter().map(|row| row.token).chain(bundled::PROTOCOLS.iter().copied()).collect();
+    let tokens: Vec<&str> =
+        PROTOCOLS.iter().map(|row| row.token).chain(bundled::PROTOCOLS.iter().copied()).collect();
     let choice = catalog.choose(wanted, &tokens, keys).map_err(Failure::usage)?;
     choice.endpoint(keys).map_err(Failure::usage)
 }
 
-/// The client of the chosen protocol. A plugin's VM starts only here, when its protocol was chosen.
-fn client(endpoint: &Arc<Endpoint>) -> Result<Box<dyn Client>, Failure> {
+/// The clients of the chosen protocol. A plugin's VM starts only here, when its protocol was chosen.
+fn clients(endpoint: &Arc<Endpoint>) -> Result<Clients, Failure> {
     let protocol = match PROTOCOLS.iter().find(|row| row.token == &*endpoint.protocol) {
         Some(row) => (row.new)(Http::default()),
         None => bundled::protocol(&endpoint.protocol).map_err(Failure::usage)?,
     };
-    protocol.client(Arc::clone(endpoint)).map_err(Failure::usage)
+    Clients::new(protocol, Arc::clone(endpoint)).map_err(Failure::usage)
 }
 
 fn tools(catalog: &Catalog, keys: &Keys<'_>) -> Result<Vec<Arc<dyn Tool>>, Failure> {
-    let hidden = Hidden { names: catalog.key_variables(), values: catalog.key_values(keys).map_err(Failure::usage)? };
+    let hidden =
+        Hidden { names: catalog.key_variables(), values: catalog.key_values(keys).map_err(Failure::usage)? };
     let kit = Kit { environment: Arc::new(Commands::new(hidden).with(git::neutral_variables())) };
     Ok(TOOLS.iter().map(|row| (row.new)(&kit)).collect())
 }
@@ -188,7 +202,11 @@ fn grants(home: &Home, workspace: &Path) -> Result<Grants, Failure> {
     let mut rules = Vec::new();
     for entry in permissions::read(home).map_err(Failure::usage)? {
         let rule: Rule = serde_json::from_value(entry.rule).map_err(|error| {
-            Failure::usage(format!("{}: a grant for `{}` cannot be read: {error}", home.permissions().display(), entry.tool))
+            Failure::usage(format!(
+                "{}: a grant for `{}` cannot be read: {error}",
+                home.permissions().display(),
+                entry.tool
+            ))
         })?;
         rules.push(rule);
     }
@@ -207,17 +225,27 @@ fn refuse_reviewed(approval: Approval) -> Result<(), Failure> {
 
 fn workspace(written: &Path) -> Result<PathBuf, Failure> {
     let show = written.display();
-    let real = written.canonicalize().map_err(|error| Failure::usage(format!("the workspace {show} cannot be opened: {error}")))?;
+    let real = written
+        .canonicalize()
+        .map_err(|error| Failure::usage(format!("the workspace {show} cannot be opened: {error}")))?;
     if !real.is_dir() {
         return Err(Failure::usage(format!("the workspace {show} is not a directory")));
     }
-    std::fs::read_dir(&real).map_err(|error| Failure::usage(format!("the workspace {show} cannot be read: {error}")))?;
+    std::fs::read_dir(&real)
+        .map_err(|error| Failure::usage(format!("the workspace {show} cannot be read: {error}")))?;
     Ok(real)
 }
 
 /// Whether the workspace counts as trusted, by the file and the option.
-fn trusted(settings: &Settings, home: &Home, workspace: &Path, notes: &mut Vec<String>) -> Result<Trust, Failure> {
-    if settings.workspace_trust == WorkspaceTrust::Assume || trust::is_trusted(home, workspace).map_err(Failure::usage)? {
+fn trusted(
+    settings: &Settings,
+    home: &Home,
+    workspace: &Path,
+    notes: &mut Vec<String>,
+) -> Result<Trust, Failure> {
+    if settings.workspace_trust == WorkspaceTrust::Assume
+        || trust::is_trusted(home, workspace).map_err(Failure::usage)?
+    {
         return Ok(Trust::Trusted);
     }
     let scope = trust::scope(workspace);
@@ -236,7 +264,9 @@ fn trusted(settings: &Settings, home: &Home, workspace: &Path, notes: &mut Vec<S
 }
 
 fn output_schema(path: &Path) -> Result<OutputSchema, Failure> {
-    let wrong = |error: String| Failure::usage(format!("the output schema {} cannot be used: {error}", path.display()));
+    let wrong = |error: String| {
+        Failure::usage(format!("the output schema {} cannot be used: {error}", path.display()))
+    };
     let text = std::fs::read_to_string(path).map_err(|error| wrong(error.to_string()))?;
     let schema = serde_json::from_str(&text).map_err(|error| wrong(error.to_string()))?;
     OutputSchema::new(schema).map_err(wrong)

@@ -3,9 +3,9 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::Serialize;
-use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
+use crate::hook::context::TraceRecord;
 use crate::run::out::Out;
 use crate::session::report::{Report, Reporter};
 
@@ -67,7 +67,9 @@ fn now() -> String {
 impl Reporter for JsonLines {
     fn report(&self, report: Report<'_>) {
         match report {
-            Report::StepStart { step, runtime } => self.line("step_start", json!({ "step": step, "runtime": runtime })),
+            Report::StepStart { step, runtime } => {
+                self.line("step_start", json!({ "step": step, "runtime": runtime }))
+            }
             Report::TextDelta(text) if self.shown.stream => self.line("text_delta", Text { text }),
             Report::Text(text) => self.line("text", Text { text }),
             Report::Reasoning(text) if self.shown.thinking => self.line("reasoning", Text { text }),
@@ -86,6 +88,7 @@ impl Reporter for JsonLines {
                 self.line("retry", json!({ "attempt": attempt, "wait_ms": u64::try_from(wait.as_millis()).unwrap_or(u64::MAX), "error": error }));
             }
             Report::Error(message) => self.line("error", json!({ "message": message })),
+            Report::Hook(record) if self.shown.trace => self.line("hook", hook(record)),
             Report::StepFinish(step) => self.line("step_finish", step),
             _ => {}
         }
@@ -94,6 +97,24 @@ impl Reporter for JsonLines {
     fn wants_trace(&self) -> bool {
         self.shown.trace
     }
+}
+
+/// A handler call as a line.
+fn hook(record: &TraceRecord) -> Value {
+    let mut line = json!({
+        "event": record.event,
+        "plugin": &*record.plugin.dir,
+        "list": record.list.as_str(),
+        "duration_ms": u64::try_from(record.duration.as_millis()).unwrap_or(u64::MAX),
+        "outcome": record.outcome.as_str(),
+    });
+    if let Some(reason) = &record.reason {
+        line["reason"] = reason.as_str().into();
+    }
+    if let Some(change) = &record.change {
+        line["change"] = change.as_str().into();
+    }
+    line
 }
 
 #[derive(Serialize)]
@@ -108,9 +129,4 @@ struct ToolUseLine<'a> {
     arguments: &'a Value,
     status: &'a str,
     output: &'a str,
-}
-
-/// A body that is JSON text already.
-pub fn raw(text: &str) -> Option<Box<RawValue>> {
-    RawValue::from_string(text.to_owned()).ok()
 }

@@ -12,6 +12,7 @@ use crate::error::{Exit, Failure};
 use crate::home::environment::Environment;
 use crate::home::paths::Home;
 use crate::home::settings::{Format, Settings};
+use crate::hook::turn::StopReason;
 use crate::model::port::{Answer, Ask, BoxFuture, Operator};
 use crate::model::response::Usage;
 use crate::run::input::Input;
@@ -19,7 +20,7 @@ use crate::run::json::{JsonLines, Shown};
 use crate::run::out::Out;
 use crate::run::text::TextTrace;
 use crate::session::Session;
-use crate::session::report::{Report, Reporter, Stop};
+use crate::session::report::{Report, Reporter};
 use crate::session::turn::{self, Outcome};
 
 pub mod input;
@@ -43,14 +44,19 @@ pub struct Job {
 /// Runs the job to its end.
 pub async fn run(job: Job, stdout: Box<dyn Write + Send>) -> Result<Exit, Failure> {
     let cancel = CancellationToken::new();
-    signals::watch(cancel.clone()).map_err(|error| Failure::usage(format!("signals cannot be watched: {error}")))?;
+    signals::watch(cancel.clone())
+        .map_err(|error| Failure::usage(format!("signals cannot be watched: {error}")))?;
     let goes_on = job.settings.resume.is_some() || job.settings.continues;
     let input = tokio::select! {
         input = input::read(job.task.as_deref(), goes_on) => input?,
         () = cancel.cancelled() => return Ok(Exit::Interrupted),
     };
     let out = Arc::new(Out::new(stdout, cancel.clone()));
-    let shown = Shown { thinking: job.settings.show_thinking, stream: job.settings.stream, trace: job.settings.trace };
+    let shown = Shown {
+        thinking: job.settings.show_thinking,
+        stream: job.settings.stream,
+        trace: job.settings.trace,
+    };
     let late = Arc::new(Late::default());
     let opening = Opening {
         settings: &job.settings,
@@ -70,13 +76,19 @@ pub async fn run(job: Job, stdout: Box<dyn Write + Send>) -> Result<Exit, Failur
     if input.stdin_skipped {
         face.reporter().report(Report::Note("standard input was open but silent, and was left unread"));
     }
+    session.open().await;
     let outcome = perform(&mut session, input.task.clone(), &cancel).await?;
+    session.close().await;
     let exit = exit(&outcome);
     face.end(&session, &outcome, exit, &input);
     Ok(if out.closed() { Exit::Interrupted } else { exit })
 }
 
-async fn perform(session: &mut Session, task: Option<String>, cancel: &CancellationToken) -> Result<Outcome, Failure> {
+async fn perform(
+    session: &mut Session,
+    task: Option<String>,
+    cancel: &CancellationToken,
+) -> Result<Outcome, Failure> {
     match task {
         Some(text) => Ok(session.turn(turn::Input { text, images: Vec::new() }, cancel).await),
         None => session.resume_turn(cancel).await.ok_or_else(|| {
@@ -88,13 +100,13 @@ async fn perform(session: &mut Session, task: Option<String>, cancel: &Cancellat
 /// The exit code of an outcome.
 fn exit(outcome: &Outcome) -> Exit {
     match outcome.ending.stop {
-        Stop::Completed if outcome.unanswered => Exit::Denied,
-        Stop::Completed => Exit::Done,
-        Stop::Failed if outcome.ending.at_limit => Exit::Limit,
-        Stop::Failed | Stop::Filtered => Exit::Model,
-        Stop::Budget | Stop::Overflow | Stop::Truncated => Exit::Limit,
-        Stop::Aborted => Exit::Denied,
-        Stop::Cancelled => Exit::Interrupted,
+        StopReason::Completed if outcome.unanswered => Exit::Denied,
+        StopReason::Completed => Exit::Done,
+        StopReason::Failed if outcome.ending.at_limit => Exit::Limit,
+        StopReason::Failed | StopReason::Filtered => Exit::Model,
+        StopReason::Budget | StopReason::Overflow | StopReason::Truncated => Exit::Limit,
+        StopReason::Aborted => Exit::Denied,
+        StopReason::Cancelled => Exit::Interrupted,
     }
 }
 
@@ -180,7 +192,8 @@ impl Face {
         match self {
             Self::Json(lines) => {
                 if exit != Exit::Done {
-                    let stopped = json!({ "reason": outcome.ending.stop.as_str(), "message": outcome.ending.message });
+                    let stopped =
+                        json!({ "reason": outcome.ending.stop.as_str(), "message": outcome.ending.message });
                     lines.line("stopped", stopped);
                 }
                 lines.line("result", ResultLine::new(session, outcome, exit, input));

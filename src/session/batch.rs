@@ -6,10 +6,11 @@ use std::sync::Arc;
 
 use futures_util::future::join_all;
 
-use crate::session::Session;
+use crate::hook::turn::StopReason;
 use crate::model::item::ToolCall;
+use crate::session::Session;
 use crate::session::call::{Prepared, Ran, arguments};
-use crate::session::report::{Report, Status, Stop};
+use crate::session::report::{Report, Status};
 use crate::session::runtime::Running;
 use crate::session::transcript::Received;
 use crate::session::turn::{Ending, Turn};
@@ -17,7 +18,7 @@ use crate::tool::Output;
 
 /// What a batch says about how the loop goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Flow {
+pub(super) enum Flow {
     /// Another step.
     Next,
     /// A handler ended the tool loop.
@@ -26,22 +27,33 @@ pub enum Flow {
 
 impl Session {
     /// Runs the calls. Whatever happens, every call has its result afterwards.
-    pub async fn batch(&mut self, turn: &mut Turn, running: &Running, calls: Vec<Received>) -> Result<Flow, Ending> {
+    pub(super) async fn batch(
+        &mut self,
+        turn: &mut Turn,
+        running: &Running,
+        calls: Vec<Received>,
+    ) -> Result<Flow, Ending> {
         let mut queue: VecDeque<Received> = calls.into();
         let mut held = None;
         while held.is_some() || !queue.is_empty() {
             match self.group(turn, running, &mut queue, &mut held).await {
                 Ok(Flow::Next) => {}
                 Ok(Flow::Terminated) => {
-                    self.close(turn, held, queue, Status::Cancelled, "not run: a handler ended the tool loop before it");
+                    self.leave(
+                        turn,
+                        held,
+                        queue,
+                        Status::Cancelled,
+                        "not run: a handler ended the tool loop before it",
+                    );
                     return Ok(Flow::Terminated);
                 }
                 Err(ending) => {
                     let why = match ending.stop {
-                        Stop::Budget => "not run: the turn's budget was used up",
+                        StopReason::Budget => "not run: the turn's budget was used up",
                         _ => "not run: the turn was interrupted",
                     };
-                    self.close(turn, held, queue, Status::Skipped, why);
+                    self.leave(turn, held, queue, Status::Skipped, why);
                     return Err(ending);
                 }
             }
@@ -58,7 +70,7 @@ impl Session {
         held: &mut Option<Prepared>,
     ) -> Result<Flow, Ending> {
         if let Some(alone) = held.take() {
-            return self.pool(turn, vec![alone]).await;
+            return self.pool(turn, running, vec![alone]).await;
         }
         let mut pool = Vec::new();
         while queue.front().is_some_and(|next| pool.is_empty() || self.catalog.reads_only(&next.call.name)) {
@@ -70,7 +82,7 @@ impl Session {
                     let (unprepared, ending) = *stopped;
                     queue.push_front(unprepared);
                     // What was prepared before it has been asked for and counted: it runs.
-                    self.pool(turn, pool).await?;
+                    self.pool(turn, running, pool).await?;
                     return Err(ending);
                 }
             };
@@ -87,10 +99,15 @@ impl Session {
                 }
             }
         }
-        self.pool(turn, pool).await
+        self.pool(turn, running, pool).await
     }
 
-    async fn pool(&mut self, turn: &mut Turn, pool: Vec<Prepared>) -> Result<Flow, Ending> {
+    async fn pool(
+        &mut self,
+        turn: &mut Turn,
+        running: &Running,
+        pool: Vec<Prepared>,
+    ) -> Result<Flow, Ending> {
         let (cancel, report) = (turn.cancel.clone(), Arc::clone(&self.parts.report));
         let started = |name: &str, call: &ToolCall| {
             report.report(Report::ToolStart { name, call_id: call.id.as_str(), arguments: &call.arguments });
@@ -98,7 +115,7 @@ impl Session {
         let outputs = join_all(pool.into_iter().map(|prepared| prepared.run(&cancel, &started))).await;
         let mut flow = Flow::Next;
         for ran in outputs {
-            if self.finish_call(turn, ran).await {
+            if self.finish_call(turn, running, ran).await {
                 flow = Flow::Terminated;
             }
         }
@@ -106,11 +123,22 @@ impl Session {
     }
 
     /// Gives every call that will not run a result that says why.
-    fn close(&mut self, turn: &Turn, held: Option<Prepared>, queue: VecDeque<Received>, status: Status, why: &str) {
-        let waiting = held.into_iter().map(Prepared::into_call).chain(queue.into_iter().map(|received| received.call));
+    fn leave(
+        &mut self,
+        turn: &Turn,
+        held: Option<Prepared>,
+        queue: VecDeque<Received>,
+        status: Status,
+        why: &str,
+    ) {
+        let waiting =
+            held.into_iter().map(Prepared::into_call).chain(queue.into_iter().map(|received| received.call));
         for call in waiting.collect::<Vec<_>>() {
-            let (name, arguments) = (Arc::clone(&call.name), arguments(&call));
-            self.answer(turn, Ran { call, name, arguments, output: Output::failed(why), status });
+            let (asked, arguments) = (call.clone(), arguments(&call));
+            self.answer(
+                turn,
+                Ran { call, asked, arguments, output: Output::failed(why), status, approval: None },
+            );
         }
     }
 }

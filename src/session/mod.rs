@@ -12,9 +12,10 @@ use crate::model::item::{Image, Item};
 use crate::model::port::ImageSource;
 use crate::model::request::Mode;
 use crate::model::response::Usage;
-use crate::provider::Client;
 use crate::provider::retry::Policy;
 use crate::session::catalog::Catalog;
+use crate::session::clients::Clients;
+use crate::session::moments::Notes;
 use crate::session::parts::Parts;
 use crate::session::store::error::StoreError;
 use crate::session::store::load::{Interrupted, Loaded};
@@ -27,7 +28,10 @@ pub mod blob;
 pub mod budget;
 mod call;
 mod catalog;
+pub mod clients;
 pub mod commit;
+mod moments;
+mod outbound;
 pub mod parts;
 pub mod prompt;
 pub mod report;
@@ -37,16 +41,18 @@ mod step;
 pub mod store;
 pub mod transcript;
 pub mod turn;
+pub mod warden;
 
 /// A session that turns run in.
 pub struct Session {
     parts: Parts,
     transcript: Transcript,
     mode: Mode,
-    client: Box<dyn Client>,
+    clients: Clients,
     policy: Policy,
     schemas: Schemas,
     catalog: Catalog,
+    notes: Arc<Notes>,
     /// Turns so far, those of an earlier process included.
     turns: u64,
     /// Operator inputs so far.
@@ -90,13 +96,15 @@ impl Start {
 
 impl Session {
     /// A session over `parts`, in that mode.
-    pub fn new(parts: Parts, client: Box<dyn Client>, mode: Mode, start: Start) -> Self {
+    pub fn new(parts: Parts, clients: Clients, mode: Mode, start: Start) -> Self {
         let catalog = Catalog::of(&parts.tools, mode);
+        let notes = Notes { report: Arc::clone(&parts.report), store: Arc::clone(&parts.store) };
         Self {
             parts,
             transcript: start.transcript,
             mode,
-            client,
+            clients,
+            notes: Arc::new(notes),
             policy: Policy::default(),
             schemas: Schemas::default(),
             catalog,
@@ -135,12 +143,17 @@ impl Session {
         // Token counts are far below the integers that a float holds exactly.
         let dollars = |tokens: u64, per_million: f64| tokens as f64 * per_million / 1e6;
         let cached_price = price.cached_input.unwrap_or(price.input);
-        Some(dollars(fresh, price.input) + dollars(cached, cached_price) + dollars(usage.output.unwrap_or(0), price.output))
+        Some(
+            dollars(fresh, price.input)
+                + dollars(cached, cached_price)
+                + dollars(usage.output.unwrap_or(0), price.output),
+        )
     }
 
     /// The size of the conversation in tokens, where the provider does not count: about four bytes a token.
     fn estimate(&self) -> u64 {
-        let bytes: usize = self.transcript.items().iter().filter_map(|item| item.text()).map(|text| text.len()).sum();
+        let bytes: usize =
+            self.transcript.items().iter().filter_map(|item| item.text()).map(|text| text.len()).sum();
         u64::try_from(bytes / 4).unwrap_or(u64::MAX)
     }
 

@@ -4,10 +4,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-
 use crate::approval::decide::Trust;
 use crate::approval::grant::Grants;
 use crate::fence::Fence;
+use crate::hook::dispatch::Dispatcher;
 use crate::model::judgement::Approval;
 use crate::model::port::Operator;
 use crate::model::request::Gear;
@@ -18,6 +18,7 @@ use crate::session::commit::Gate;
 use crate::session::report::Reporter;
 use crate::session::schema::OutputSchema;
 use crate::session::store::Store;
+use crate::session::warden::Warden;
 use crate::tool::Tool;
 use crate::tool::seen::Seen;
 
@@ -39,6 +40,12 @@ pub struct Parts {
     pub gate: Gate,
     /// Paths.
     pub fence: Arc<Fence>,
+    /// Handlers.
+    pub hooks: Arc<Dispatcher>,
+    /// The gate's guard over the same handlers.
+    pub warden: Arc<Warden>,
+    /// Directories of the plugins that take part, in load order.
+    pub active_plugins: Arc<[Arc<str>]>,
     /// The listener.
     pub report: Arc<dyn Reporter>,
     /// The question queue.

@@ -24,6 +24,8 @@ pub struct Facts<'a> {
     pub date: &'a str,
     /// The model.
     pub model: &'a str,
+    /// What plugins appended; empty for nothing.
+    pub instructions: &'a str,
     /// JSON Schema of the final answer, as text.
     pub output_schema: Option<&'a str>,
 }
@@ -48,6 +50,9 @@ pub fn compose(facts: &Facts<'_>) -> String {
     let _ = writeln!(text, "- Platform: {} on {}", std::env::consts::OS, std::env::consts::ARCH);
     let _ = writeln!(text, "- Date: {}", facts.date);
     let _ = writeln!(text, "- Model: {}", facts.model);
+    if !facts.instructions.is_empty() {
+        let _ = writeln!(text, "\n# Instructions\n\n{}", facts.instructions.trim_end());
+    }
     if let Some(schema) = facts.output_schema {
         let _ = write!(
             text,
@@ -69,6 +74,7 @@ mod tests {
             git_root: Some(Path::new("/w")),
             date: "2026-01-02",
             model: "m-1",
+            instructions: "",
             output_schema: None,
         }
     }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::hook::context::TraceRecord;
 use crate::model::judgement::names;
 use crate::model::response::Usage;
 
@@ -64,6 +65,8 @@ pub enum Report<'a> {
     },
     /// The turn cannot go on.
     Error(&'a str),
+    /// A handler ran.
+    Hook(&'a TraceRecord),
     /// A step ended.
     StepFinish(&'a StepFinish),
 }
@@ -133,35 +136,3 @@ pub struct Context {
     /// What the model takes.
     pub budget: u64,
 }
-
-/// Why a turn stopped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, serde::Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Stop {
-    /// The model was done.
-    Completed,
-    /// A model call failed for good, or a hook failed the turn.
-    Failed,
-    /// The operator or a signal ended it.
-    Cancelled,
-    /// A budget was used up.
-    Budget,
-    /// The conversation does not fit the window.
-    Overflow,
-    /// The output limit cut the answer off.
-    Truncated,
-    /// A content filter stopped the model.
-    Filtered,
-    /// A guard ended it.
-    Aborted,
-}
-names!(Stop {
-    Completed = "completed",
-    Failed = "failed",
-    Cancelled = "cancelled",
-    Budget = "budget",
-    Overflow = "overflow",
-    Truncated = "truncated",
-    Filtered = "filtered",
-    Aborted = "aborted",
-});

@@ -8,13 +8,17 @@ use std::sync::Arc;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use crate::hook::context::Context;
+use crate::hook::dispatch::Abort;
+use crate::hook::turn::{PreSchedule, StopReason, TurnFinished, TurnStart, TurnStarted, TurnStop};
 use crate::model::item::Image;
 use crate::model::response::Usage;
 use crate::session::Session;
 use crate::session::budget::{self, Budget};
-use crate::session::report::{Report, Stop};
+use crate::session::moments::main_manifest;
+use crate::session::report::Report;
 use crate::session::runtime::MAIN;
-use crate::session::store::record::{Record, TurnEnd, TurnStart};
+use crate::session::store::record::{self, Record, TurnEnd};
 
 /// What the operator says.
 #[derive(Clone, Debug, Default)]
@@ -46,7 +50,7 @@ pub struct Outcome {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ending {
     /// The stop reason.
-    pub stop: Stop,
+    pub stop: StopReason,
     /// One sentence; none when there is nothing to explain.
     pub message: Option<String>,
     /// The turn failed at a limit of its own (corrections used up) and not at the model.
@@ -56,19 +60,26 @@ pub struct Ending {
 impl Ending {
     /// The model was done.
     pub fn completed() -> Self {
-        Self { stop: Stop::Completed, message: None, at_limit: false }
+        Self { stop: StopReason::Completed, message: None, at_limit: false }
     }
     /// It stopped for that reason.
-    pub fn because(stop: Stop, message: impl Into<String>) -> Self {
+    pub fn because(stop: StopReason, message: impl Into<String>) -> Self {
         Self { stop, message: Some(message.into()), at_limit: false }
     }
     /// It failed because its corrections were used up.
     pub fn corrections_used_up(message: impl Into<String>) -> Self {
-        Self { stop: Stop::Failed, message: Some(message.into()), at_limit: true }
+        Self { stop: StopReason::Failed, message: Some(message.into()), at_limit: true }
+    }
+    /// A guard ended it.
+    pub fn aborted(what: &str, abort: &Abort) -> Self {
+        Self::because(
+            StopReason::Aborted,
+            format!("plugin '{}' ended {what}: {}", abort.plugin.name, abort.reason),
+        )
     }
     /// Somebody cancelled it.
     pub fn cancelled() -> Self {
-        Self::because(Stop::Cancelled, "interrupted")
+        Self::because(StopReason::Cancelled, "interrupted")
     }
 }
 
@@ -154,8 +165,8 @@ impl Session {
                 }
             }
         };
-        let ending = if late && ending.stop == Stop::Cancelled {
-            Ending::because(Stop::Budget, budget::time_is_up(duration))
+        let ending = if late && ending.stop == StopReason::Cancelled {
+            Ending::because(StopReason::Budget, budget::time_is_up(duration))
         } else {
             ending
         };
@@ -163,22 +174,41 @@ impl Session {
     }
 
     async fn run(&mut self, turn: &mut Turn, input: Option<Input>) -> Ending {
+        let hooks = Arc::clone(&self.parts.hooks);
+        let cx = self.context(turn, None);
+        self.parts.warden.enter(cx.clone());
+
         if let Some(input) = input {
+            turn.text = hooks.fire(&cx, self.user_message(&input)).await.payload.text;
             self.store_input(turn, input);
         }
+        let _ = hooks.fire(&cx, TurnStarted(self.turn_facts(turn))).await;
+        let start = TurnStart { input: self.said(turn), active_runtimes: vec![MAIN.into()] };
+        if let Some(abort) = hooks.fire(&cx, start).await.abort {
+            return Ending::aborted("the turn", &abort);
+        }
+        let chosen = PreSchedule { triggered: vec![main_manifest(self.mode)] };
+        let chosen = hooks.fire(&cx, chosen).await.payload.triggered;
+
+        let begun = Instant::now();
         let mut ending = Ending::completed();
-        for runtime in [MAIN] {
-            ending = self.runtime(turn, runtime).await;
-            if ending.stop != Stop::Completed {
+        let mut runtime_results = Vec::new();
+        for manifest in chosen {
+            let (result, end) = self.runtime(turn, manifest).await;
+            runtime_results.push(result);
+            ending = end;
+            if ending.stop != StopReason::Completed {
                 break;
             }
         }
+        let duration_ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let _ = hooks.fire(&cx, TurnStop { runtime_results, duration_ms }).await;
         ending
     }
 
     /// Stores what the operator said, as it will be sent.
     fn store_input(&mut self, turn: &Turn, input: Input) {
-        let start = TurnStart {
+        let start = record::TurnStart {
             turn: turn.number,
             logical_turn: turn.logical,
             text: Arc::clone(&turn.text),
@@ -196,6 +226,11 @@ impl Session {
         }
         let end = TurnEnd { turn: turn.number, stop_reason: ending.stop.as_str().into() };
         self.note_failure(self.parts.store.append(&Record::TurnEnd(end)));
+        let hooks = Arc::clone(&self.parts.hooks);
+        // A cancelled turn is told of its end all the same.
+        let cx = Context { cancel: CancellationToken::new(), ..self.context(&turn, None) };
+        let finished = TurnFinished { turn: self.turn_facts(&turn), stop_reason: ending.stop };
+        let _ = hooks.fire(&cx, finished).await;
         self.usage.add(&turn.usage);
         Outcome {
             ending,
