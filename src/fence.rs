@@ -150,6 +150,13 @@ impl Fence {
         if path.contains('\0') {
             return Err(FenceError(format!("the path {path:?} holds a NUL character, which no path can")));
         }
+        if path.len() > resolve::MAX_PATH {
+            return Err(FenceError(format!(
+                "the path is {} bytes long; {} is the most",
+                path.len(),
+                resolve::MAX_PATH
+            )));
+        }
         let first = path.split('/').next().unwrap_or_default();
         if first == "~" {
             let user = self.user.as_ref().ok_or_else(|| {
@@ -173,15 +180,17 @@ impl Fence {
         Place { inside: path.starts_with(&self.root), special: self.special(&path), path, exists }
     }
 
-    /// Rewrites a path that reaches the root or Crystal's home by another spelling (a file system that ignores
-    /// case, a bind mount) so that prefixes tell the truth.
+    /// Rewrites a path that reaches a known directory by another spelling (a file system that ignores case, a
+    /// bind mount) so that prefixes tell the truth. Crystal's home comes first, since it may lie in the others.
     fn at_home(&self, path: PathBuf) -> PathBuf {
-        for known in [&self.home, &self.root] {
+        for known in [Some(&self.home), Some(&self.root), self.user.as_ref()].into_iter().flatten() {
             if path.starts_with(known) {
                 return path;
             }
-        }
-        for known in [&self.home, &self.root] {
+            // Most paths are below the root, and most homes are not: nothing to look for.
+            if path.starts_with(&self.root) && !known.starts_with(&self.root) {
+                continue;
+            }
             let Some(id) = identity(known) else { continue };
             let same = path.ancestors().find(|ancestor| identity(ancestor) == Some(id));
             if let Some(rest) = same.and_then(|ancestor| path.strip_prefix(ancestor).ok()) {

@@ -11,8 +11,8 @@ use crate::fence::{FenceError, Opened};
 
 impl Opened {
     /// Puts `contents` there in one step: a temporary file in the same directory, synced, then renamed over the name.
-    /// `mode` are the permission bits; none keeps those of the file that is there, and a new file gets the
-    /// process's default. A hard link's other names keep the old contents. On failure nothing is left behind.
+    /// `mode` are the permission bits; none keeps those of the file that is there (without set-id bits), and a new file
+    /// gets the process's default. A read-only file can be replaced too: whether it may is for approval to say. A hard link's other names keep the old contents. On failure nothing is left behind.
     pub fn replace(&self, contents: &[u8], mode: Option<u32>) -> Result<(), FenceError> {
         self.want_parent()?;
         let before = self.metadata()?;

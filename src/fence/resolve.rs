@@ -11,7 +11,7 @@ use crate::fence::FenceError;
 const MAX_LINKS: usize = 40;
 /// The longest name and path, in bytes; what common file systems allow.
 const MAX_NAME: usize = 255;
-const MAX_PATH: usize = 4096;
+pub(super) const MAX_PATH: usize = 4096;
 
 /// A path without links, `.` and `..`.
 pub(super) struct Resolved {

@@ -1,1 +1,3 @@
-//! .
+//! Plugins.
+
+pub mod bundled;

@@ -38,6 +38,7 @@ pub struct Hidden {
 pub struct Environment {
     own: Variables,
     hidden: Hidden,
+    extra: Variables,
     captured: OnceCell<Arc<Variables>>,
 }
 
@@ -81,7 +82,12 @@ impl Environment {
 
     /// Built on other variables.
     pub fn of(own: Variables, hidden: Hidden) -> Self {
-        Self { own, hidden, captured: OnceCell::new() }
+        Self { own, hidden, extra: Variables::new(), captured: OnceCell::new() }
+    }
+
+    /// With these variables set as well, whatever else sets them.
+    pub fn with(self, extra: Variables) -> Self {
+        Self { extra, ..self }
     }
 
     /// The variables, captured when this is first called.
@@ -104,6 +110,10 @@ impl Environment {
             }
         }
         clean(&mut variables, &self.hidden);
+        for (name, value) in &self.extra {
+            variables.retain(|(known, _)| known != name);
+            variables.push((name.clone(), value.clone()));
+        }
         variables
     }
 }

@@ -19,7 +19,12 @@ use crystal::model::port::{
 use crystal::process::environment::{Environment, Hidden, Variables};
 use crystal::tool::bash::Bash;
 use crystal::tool::seen::Seen;
-use crystal::tool::{Output, Tool, ToolContext};
+use crystal::tool::{Kit, Output, Tool, ToolContext};
+
+/// What the tools of the table are made with.
+pub fn kit() -> Kit {
+    Kit { environment: Arc::new(Environment::new(Hidden::default())) }
+}
 
 /// A fresh workspace.
 pub struct Given {
