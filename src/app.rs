@@ -8,8 +8,8 @@ use crate::approval::git;
 use crate::approval::grant::{Grants, Rule};
 use crate::error::{Exit, Failure};
 use crate::fence::Fence;
-use crate::home::environment::Environment;
 use crate::home::credentials;
+use crate::home::environment::Environment;
 use crate::home::keys::Keys;
 use crate::home::paths::Home;
 use crate::home::settings::{Settings, WorkspaceTrust};
@@ -65,8 +65,9 @@ pub async fn open(opening: Opening<'_>) -> Result<Opened, Failure> {
     let workspace = workspace(&settings.workspace)?;
     let trust = trusted(settings, home, &workspace, &mut notes)?;
     let output_schema = settings.output_schema.as_deref().map(output_schema).transpose()?;
-    let fence = Fence::new(&workspace, home.root())
-        .map_err(|error| Failure::usage(format!("the workspace {} cannot be opened: {error}", workspace.display())))?;
+    let fence = Fence::new(&workspace, home.root()).map_err(|error| {
+        Failure::usage(format!("the workspace {} cannot be opened: {error}", workspace.display()))
+    })?;
     let fence = Arc::new(match home.user() {
         Some(user) => fence.with_user_home(user),
         None => fence,
@@ -149,7 +150,9 @@ fn stored(settings: &Settings, home: &Home, workspace: &Path) -> Result<Option<L
 fn latest_of(dir: &Path, workspace: &Path) -> Option<PathBuf> {
     let mut files = list::files(dir).ok()?;
     files.sort_by_cached_key(|path| std::cmp::Reverse(path.metadata().and_then(|meta| meta.modified()).ok()));
-    files.into_iter().find(|path| load::read(path).is_ok_and(|loaded| Path::new(&loaded.header.workspace) == workspace))
+    files
+        .into_iter()
+        .find(|path| load::read(path).is_ok_and(|loaded| Path::new(&loaded.header.workspace) == workspace))
 }
 
 /// What a saved session asks for, unless this command line says otherwise.
@@ -164,7 +167,8 @@ fn goes_on_with(settings: &Settings, loaded: &Loaded) -> Wanted {
 }
 
 fn endpoint(catalog: &Catalog, wanted: &Wanted, keys: &Keys<'_>) -> Result<Endpoint, Failure> {
-    let tokens: Vec<&str> = PROTOCOLS.iter().map(|row| row.token).chain(bundled::PROTOCOLS.iter().copied()).collect();
+    let tokens: Vec<&str> =
+        PROTOCOLS.iter().map(|row| row.token).chain(bundled::PROTOCOLS.iter().copied()).collect();
     let choice = catalog.choose(wanted, &tokens, keys).map_err(Failure::usage)?;
     choice.endpoint(keys).map_err(Failure::usage)
 }
@@ -179,7 +183,8 @@ fn client(endpoint: &Arc<Endpoint>) -> Result<Box<dyn Client>, Failure> {
 }
 
 fn tools(catalog: &Catalog, keys: &Keys<'_>) -> Result<Vec<Arc<dyn Tool>>, Failure> {
-    let hidden = Hidden { names: catalog.key_variables(), values: catalog.key_values(keys).map_err(Failure::usage)? };
+    let hidden =
+        Hidden { names: catalog.key_variables(), values: catalog.key_values(keys).map_err(Failure::usage)? };
     let kit = Kit { environment: Arc::new(Commands::new(hidden).with(git::neutral_variables())) };
     Ok(TOOLS.iter().map(|row| (row.new)(&kit)).collect())
 }
@@ -188,7 +193,11 @@ fn grants(home: &Home, workspace: &Path) -> Result<Grants, Failure> {
     let mut rules = Vec::new();
     for entry in permissions::read(home).map_err(Failure::usage)? {
         let rule: Rule = serde_json::from_value(entry.rule).map_err(|error| {
-            Failure::usage(format!("{}: a grant for `{}` cannot be read: {error}", home.permissions().display(), entry.tool))
+            Failure::usage(format!(
+                "{}: a grant for `{}` cannot be read: {error}",
+                home.permissions().display(),
+                entry.tool
+            ))
         })?;
         rules.push(rule);
     }
@@ -207,17 +216,27 @@ fn refuse_reviewed(approval: Approval) -> Result<(), Failure> {
 
 fn workspace(written: &Path) -> Result<PathBuf, Failure> {
     let show = written.display();
-    let real = written.canonicalize().map_err(|error| Failure::usage(format!("the workspace {show} cannot be opened: {error}")))?;
+    let real = written
+        .canonicalize()
+        .map_err(|error| Failure::usage(format!("the workspace {show} cannot be opened: {error}")))?;
     if !real.is_dir() {
         return Err(Failure::usage(format!("the workspace {show} is not a directory")));
     }
-    std::fs::read_dir(&real).map_err(|error| Failure::usage(format!("the workspace {show} cannot be read: {error}")))?;
+    std::fs::read_dir(&real)
+        .map_err(|error| Failure::usage(format!("the workspace {show} cannot be read: {error}")))?;
     Ok(real)
 }
 
 /// Whether the workspace counts as trusted, by the file and the option.
-fn trusted(settings: &Settings, home: &Home, workspace: &Path, notes: &mut Vec<String>) -> Result<Trust, Failure> {
-    if settings.workspace_trust == WorkspaceTrust::Assume || trust::is_trusted(home, workspace).map_err(Failure::usage)? {
+fn trusted(
+    settings: &Settings,
+    home: &Home,
+    workspace: &Path,
+    notes: &mut Vec<String>,
+) -> Result<Trust, Failure> {
+    if settings.workspace_trust == WorkspaceTrust::Assume
+        || trust::is_trusted(home, workspace).map_err(Failure::usage)?
+    {
         return Ok(Trust::Trusted);
     }
     let scope = trust::scope(workspace);
@@ -236,7 +255,9 @@ fn trusted(settings: &Settings, home: &Home, workspace: &Path, notes: &mut Vec<S
 }
 
 fn output_schema(path: &Path) -> Result<OutputSchema, Failure> {
-    let wrong = |error: String| Failure::usage(format!("the output schema {} cannot be used: {error}", path.display()));
+    let wrong = |error: String| {
+        Failure::usage(format!("the output schema {} cannot be used: {error}", path.display()))
+    };
     let text = std::fs::read_to_string(path).map_err(|error| wrong(error.to_string()))?;
     let schema = serde_json::from_str(&text).map_err(|error| wrong(error.to_string()))?;
     OutputSchema::new(schema).map_err(wrong)

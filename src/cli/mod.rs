@@ -36,8 +36,14 @@ struct Verb {
 /// Every verb, in the order of help.
 const VERBS: &[Verb] = &[
     Verb { command: run::command, run: run::run },
-    Verb { command: keys::command, run: |args, scene, out| keys::run(args, &home(args, scene)?, &scene.environment, out) },
-    Verb { command: config::command, run: |args, scene, out| config::run(args, &home(args, scene)?, &scene.environment, out) },
+    Verb {
+        command: keys::command,
+        run: |args, scene, out| keys::run(args, &home(args, scene)?, &scene.environment, out),
+    },
+    Verb {
+        command: config::command,
+        run: |args, scene, out| config::run(args, &home(args, scene)?, &scene.environment, out),
+    },
     Verb { command: shells::command, run: shells::run },
     Verb { command: version_command, run: version },
 ];
@@ -63,7 +69,13 @@ pub fn tree(program: &str) -> Command {
         .subcommand_required(true)
         .arg_required_else_help(true)
         .disable_help_subcommand(true)
-        .arg(Arg::new("version").long("version").short('V').action(clap::ArgAction::Version).help("Print the version"));
+        .arg(
+            Arg::new("version")
+                .long("version")
+                .short('V')
+                .action(clap::ArgAction::Version)
+                .help("Print the version"),
+        );
     for verb in VERBS {
         let mut command = (verb.command)();
         if command.get_arguments().all(|arg| arg.get_id() != "home") {
@@ -79,7 +91,9 @@ pub fn tree(program: &str) -> Command {
 fn dispatch(matches: &ArgMatches, program: String) -> Exit {
     let scene = Scene { program, environment: Environment::of_process() };
     let Some((name, args)) = matches.subcommand() else { return Exit::Usage };
-    let Some(verb) = VERBS.iter().find(|verb| (verb.command)().get_name() == name) else { return Exit::Usage };
+    let Some(verb) = VERBS.iter().find(|verb| (verb.command)().get_name() == name) else {
+        return Exit::Usage;
+    };
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
     let result = (verb.run)(args, &scene, &mut out);
     // A reader that has gone away is no failure of ours.
@@ -116,7 +130,8 @@ pub fn home(args: &ArgMatches, scene: &Scene) -> Result<Home, Failure> {
 }
 
 fn program(args: &[OsString]) -> String {
-    let name = args.first().map(Path::new).and_then(Path::file_name).map(|name| name.to_string_lossy().into_owned());
+    let name =
+        args.first().map(Path::new).and_then(Path::file_name).map(|name| name.to_string_lossy().into_owned());
     name.filter(|name| !name.is_empty()).unwrap_or_else(|| "crystal".into())
 }
 

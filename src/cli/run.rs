@@ -27,7 +27,8 @@ pub fn command() -> Command {
 /// Runs it.
 pub fn run(args: &ArgMatches, scene: &Scene, _: &mut dyn Write) -> Result<Exit, Failure> {
     let given = options::given(args);
-    let home = Home::resolve(given.get("home").map(|home| Path::new(home.as_str())), &scene.environment).map_err(Failure::usage)?;
+    let home = Home::resolve(given.get("home").map(|home| Path::new(home.as_str())), &scene.environment)
+        .map_err(Failure::usage)?;
     let settings = Settings::load(&given, &scene.environment, &home).map_err(Failure::usage)?;
     let task = args.get_one::<String>("task").cloned();
     let job = Job { settings, home, environment: scene.environment.clone(), task };

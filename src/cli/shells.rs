@@ -10,9 +10,16 @@ use crate::error::{Exit, Failure};
 
 /// The verb.
 pub fn command() -> Command {
-    Command::new("completions")
-        .about("Print completions for a shell, or the man page")
-        .arg(Arg::new("shell").value_name("SHELL").required(true).value_parser(["bash", "zsh", "fish", "elvish", "powershell", "man"]))
+    Command::new("completions").about("Print completions for a shell, or the man page").arg(
+        Arg::new("shell").value_name("SHELL").required(true).value_parser([
+            "bash",
+            "zsh",
+            "fish",
+            "elvish",
+            "powershell",
+            "man",
+        ]),
+    )
 }
 
 /// Prints them.

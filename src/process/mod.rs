@@ -84,6 +84,18 @@ pub struct Finished {
     pub background: Vec<Process>,
 }
 
+impl Finished {
+    /// What a job gave that was cancelled before anything was started.
+    pub fn before_it_began() -> Self {
+        Self {
+            ending: Ending::Cancelled(Vec::new()),
+            output: Capture::new(Keep::NOTHING),
+            errors: Capture::new(Keep::NOTHING),
+            background: Vec::new(),
+        }
+    }
+}
+
 /// How a job ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ending {
@@ -93,7 +105,7 @@ pub enum Ending {
     Signalled(i32),
     /// Its time was up; these were ended.
     TimedOut(Vec<Process>),
-    /// The call was cancelled; these were ended.
+    /// The call was cancelled; these were ended. None when it had not begun.
     Cancelled(Vec<Process>),
 }
 
@@ -138,6 +150,9 @@ const TERM_GRACE: Duration = Duration::from_millis(500);
 
 /// Runs a job to its end. Dropping the future kills what it started.
 pub async fn run(job: Job, cancel: &CancellationToken) -> Result<Finished, ProcessError> {
+    if cancel.is_cancelled() {
+        return Ok(Finished::before_it_began());
+    }
     let timeout = job.timeout;
     let mut started = spawn::start(job)?;
     let deadline = async move {

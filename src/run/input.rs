@@ -29,7 +29,9 @@ pub async fn read(argument: Option<&str>, may_be_empty: bool) -> Result<Input, F
         Some(text) if text != "-" => {
             refuse_slash_command(text)?;
             if text.trim().is_empty() {
-                return Err(Failure::usage("the task is empty: say what is to be done, as in crystal run \"fix the tests\""));
+                return Err(Failure::usage(
+                    "the task is empty: say what is to be done, as in crystal run \"fix the tests\"",
+                ));
             }
             return attach(text).await;
         }
@@ -48,7 +50,9 @@ pub async fn read(argument: Option<&str>, may_be_empty: bool) -> Result<Input, F
     if may_be_empty {
         return Ok(Input { task: None, stdin_skipped: false });
     }
-    Err(Failure::usage("no task: give it as an argument or on standard input, as in crystal run \"fix the tests\""))
+    Err(Failure::usage(
+        "no task: give it as an argument or on standard input, as in crystal run \"fix the tests\"",
+    ))
 }
 
 enum Piped {
@@ -62,7 +66,9 @@ async fn attach(task: &str) -> Result<Input, Failure> {
     }
     Ok(match read_patiently().await? {
         Piped::Silent => Input { task: Some(task.into()), stdin_skipped: true },
-        Piped::Text(text) if text.trim().is_empty() => Input { task: Some(task.into()), stdin_skipped: false },
+        Piped::Text(text) if text.trim().is_empty() => {
+            Input { task: Some(task.into()), stdin_skipped: false }
+        }
         Piped::Text(text) => Input { task: Some(with_block(task, &text)), stdin_skipped: false },
     })
 }
@@ -81,9 +87,12 @@ fn with_block(task: &str, piped: &str) -> String {
 fn refuse_slash_command(task: &str) -> Result<(), Failure> {
     let first = task.split_whitespace().next().unwrap_or_default();
     let word = first.strip_prefix('/').unwrap_or_default();
-    let looks_like_one = !word.is_empty() && word.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');
+    let looks_like_one =
+        !word.is_empty() && word.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');
     if looks_like_one && !Path::new(first).exists() {
-        return Err(Failure::usage(format!("slash commands belong in the REPL: {first} cannot be run by crystal run")));
+        return Err(Failure::usage(format!(
+            "slash commands belong in the REPL: {first} cannot be run by crystal run"
+        )));
     }
     Ok(())
 }
@@ -126,9 +135,12 @@ async fn read_stdin(patience: Option<Duration>) -> Result<Piped, Failure> {
             )));
         }
     }
-    String::from_utf8(bytes)
-        .map(Piped::Text)
-        .map_err(|error| Failure::usage(format!("standard input is not UTF-8 text (at byte {})", error.utf8_error().valid_up_to())))
+    String::from_utf8(bytes).map(Piped::Text).map_err(|error| {
+        Failure::usage(format!(
+            "standard input is not UTF-8 text (at byte {})",
+            error.utf8_error().valid_up_to()
+        ))
+    })
 }
 
 #[cfg(test)]

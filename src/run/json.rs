@@ -67,7 +67,9 @@ fn now() -> String {
 impl Reporter for JsonLines {
     fn report(&self, report: Report<'_>) {
         match report {
-            Report::StepStart { step, runtime } => self.line("step_start", json!({ "step": step, "runtime": runtime })),
+            Report::StepStart { step, runtime } => {
+                self.line("step_start", json!({ "step": step, "runtime": runtime }))
+            }
             Report::TextDelta(text) if self.shown.stream => self.line("text_delta", Text { text }),
             Report::Text(text) => self.line("text", Text { text }),
             Report::Reasoning(text) if self.shown.thinking => self.line("reasoning", Text { text }),

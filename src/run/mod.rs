@@ -43,14 +43,19 @@ pub struct Job {
 /// Runs the job to its end.
 pub async fn run(job: Job, stdout: Box<dyn Write + Send>) -> Result<Exit, Failure> {
     let cancel = CancellationToken::new();
-    signals::watch(cancel.clone()).map_err(|error| Failure::usage(format!("signals cannot be watched: {error}")))?;
+    signals::watch(cancel.clone())
+        .map_err(|error| Failure::usage(format!("signals cannot be watched: {error}")))?;
     let goes_on = job.settings.resume.is_some() || job.settings.continues;
     let input = tokio::select! {
         input = input::read(job.task.as_deref(), goes_on) => input?,
         () = cancel.cancelled() => return Ok(Exit::Interrupted),
     };
     let out = Arc::new(Out::new(stdout, cancel.clone()));
-    let shown = Shown { thinking: job.settings.show_thinking, stream: job.settings.stream, trace: job.settings.trace };
+    let shown = Shown {
+        thinking: job.settings.show_thinking,
+        stream: job.settings.stream,
+        trace: job.settings.trace,
+    };
     let late = Arc::new(Late::default());
     let opening = Opening {
         settings: &job.settings,
@@ -76,7 +81,11 @@ pub async fn run(job: Job, stdout: Box<dyn Write + Send>) -> Result<Exit, Failur
     Ok(if out.closed() { Exit::Interrupted } else { exit })
 }
 
-async fn perform(session: &mut Session, task: Option<String>, cancel: &CancellationToken) -> Result<Outcome, Failure> {
+async fn perform(
+    session: &mut Session,
+    task: Option<String>,
+    cancel: &CancellationToken,
+) -> Result<Outcome, Failure> {
     match task {
         Some(text) => Ok(session.turn(turn::Input { text, images: Vec::new() }, cancel).await),
         None => session.resume_turn(cancel).await.ok_or_else(|| {
@@ -180,7 +189,8 @@ impl Face {
         match self {
             Self::Json(lines) => {
                 if exit != Exit::Done {
-                    let stopped = json!({ "reason": outcome.ending.stop.as_str(), "message": outcome.ending.message });
+                    let stopped =
+                        json!({ "reason": outcome.ending.stop.as_str(), "message": outcome.ending.message });
                     lines.line("stopped", stopped);
                 }
                 lines.line("result", ResultLine::new(session, outcome, exit, input));

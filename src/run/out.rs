@@ -27,7 +27,10 @@ impl Out {
         if sink.closed {
             return;
         }
-        let written = pieces.iter().try_for_each(|piece| sink.writer.write_all(piece)).and_then(|()| sink.writer.flush());
+        let written = pieces
+            .iter()
+            .try_for_each(|piece| sink.writer.write_all(piece))
+            .and_then(|()| sink.writer.flush());
         if written.is_err() {
             sink.closed = true;
             self.cancel.cancel();

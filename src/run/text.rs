@@ -123,7 +123,11 @@ fn subject(arguments: &Value) -> String {
     );
     let mut lines = told.lines();
     let first: String = lines.next().unwrap_or_default().chars().take(160).collect();
-    if lines.next().is_some() || first.len() < told.lines().next().unwrap_or_default().len() { format!("{first} <…>") } else { first }
+    if lines.next().is_some() || first.len() < told.lines().next().unwrap_or_default().len() {
+        format!("{first} <…>")
+    } else {
+        first
+    }
 }
 
 fn excerpt(text: &str, head: usize, tail: usize) -> String {

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use futures_util::future::join_all;
 
-use crate::session::Session;
 use crate::model::item::ToolCall;
+use crate::session::Session;
 use crate::session::call::{Prepared, Ran, arguments};
 use crate::session::report::{Report, Status, Stop};
 use crate::session::runtime::Running;
@@ -26,14 +26,25 @@ pub enum Flow {
 
 impl Session {
     /// Runs the calls. Whatever happens, every call has its result afterwards.
-    pub async fn batch(&mut self, turn: &mut Turn, running: &Running, calls: Vec<Received>) -> Result<Flow, Ending> {
+    pub async fn batch(
+        &mut self,
+        turn: &mut Turn,
+        running: &Running,
+        calls: Vec<Received>,
+    ) -> Result<Flow, Ending> {
         let mut queue: VecDeque<Received> = calls.into();
         let mut held = None;
         while held.is_some() || !queue.is_empty() {
             match self.group(turn, running, &mut queue, &mut held).await {
                 Ok(Flow::Next) => {}
                 Ok(Flow::Terminated) => {
-                    self.close(turn, held, queue, Status::Cancelled, "not run: a handler ended the tool loop before it");
+                    self.close(
+                        turn,
+                        held,
+                        queue,
+                        Status::Cancelled,
+                        "not run: a handler ended the tool loop before it",
+                    );
                     return Ok(Flow::Terminated);
                 }
                 Err(ending) => {
@@ -106,8 +117,16 @@ impl Session {
     }
 
     /// Gives every call that will not run a result that says why.
-    fn close(&mut self, turn: &Turn, held: Option<Prepared>, queue: VecDeque<Received>, status: Status, why: &str) {
-        let waiting = held.into_iter().map(Prepared::into_call).chain(queue.into_iter().map(|received| received.call));
+    fn close(
+        &mut self,
+        turn: &Turn,
+        held: Option<Prepared>,
+        queue: VecDeque<Received>,
+        status: Status,
+        why: &str,
+    ) {
+        let waiting =
+            held.into_iter().map(Prepared::into_call).chain(queue.into_iter().map(|received| received.call));
         for call in waiting.collect::<Vec<_>>() {
             let (name, arguments) = (Arc::clone(&call.name), arguments(&call));
             self.answer(turn, Ran { call, name, arguments, output: Output::failed(why), status });

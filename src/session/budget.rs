@@ -54,7 +54,10 @@ impl Budget {
     pub fn take_model_call(&mut self) -> Result<(), String> {
         self.check_time()?;
         if self.model_calls_left() == Some(0) {
-            return Err(format!("the turn used its {} model calls (--model-calls raises the limit)", self.model_calls));
+            return Err(format!(
+                "the turn used its {} model calls (--model-calls raises the limit)",
+                self.model_calls
+            ));
         }
         self.model_calls += 1;
         Ok(())
@@ -63,7 +66,10 @@ impl Budget {
     pub fn take_tool_call(&mut self) -> Result<(), String> {
         self.check_time()?;
         if self.limits.tool_calls.is_some_and(|limit| self.tool_calls >= limit) {
-            return Err(format!("the turn used its {} tool calls (--tool-calls raises the limit)", self.tool_calls));
+            return Err(format!(
+                "the turn used its {} tool calls (--tool-calls raises the limit)",
+                self.tool_calls
+            ));
         }
         self.tool_calls += 1;
         Ok(())
@@ -115,7 +121,11 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn time_runs_out_for_both_kinds_of_call() {
-        let mut budget = Budget::new(Limits { model_calls: None, tool_calls: None, duration: Some(Duration::from_secs(5)) });
+        let mut budget = Budget::new(Limits {
+            model_calls: None,
+            tool_calls: None,
+            duration: Some(Duration::from_secs(5)),
+        });
         assert!(budget.take_model_call().is_ok());
         tokio::time::advance(Duration::from_secs(6)).await;
         assert!(budget.take_model_call().unwrap_err().contains("--duration"));

@@ -73,7 +73,11 @@ impl Prepared {
         }
     }
     /// Runs it, or stops it when `cancel` says so.
-    pub(super) async fn run(self, cancel: &CancellationToken, started: &(dyn Fn(&str, &ToolCall) + Sync)) -> Ran {
+    pub(super) async fn run(
+        self,
+        cancel: &CancellationToken,
+        started: &(dyn Fn(&str, &ToolCall) + Sync),
+    ) -> Ran {
         let ready = match self {
             Self::Ready(ready) => ready,
             Self::Answered(ran) => return *ran,
@@ -89,7 +93,10 @@ impl Prepared {
             Some(output) if cancel.is_cancelled() && output.failed => (output, Status::Cancelled),
             Some(output) if output.failed => (output, Status::Failed),
             Some(output) => (output, Status::Completed),
-            None => (Output::failed("interrupted while it ran; what it had done by then is unknown"), Status::Cancelled),
+            None => (
+                Output::failed("interrupted while it ran; what it had done by then is unknown"),
+                Status::Cancelled,
+            ),
         };
         Ran { call, name, arguments: Value::Object(arguments), output, status }
     }
@@ -158,13 +165,20 @@ impl Session {
     }
 
     /// The approval policy, and the operator where it says so.
-    async fn approve(&mut self, turn: &mut Turn, tool: &Arc<str>, judgement: Judgement, prompt: Prompt) -> Result<(), No> {
+    async fn approve(
+        &mut self,
+        turn: &mut Turn,
+        tool: &Arc<str>,
+        judgement: Judgement,
+        prompt: Prompt,
+    ) -> Result<(), No> {
         let options = &self.parts.options;
-        let question = match decide::decide(options.approval, &judgement, prompt, &self.parts.grants, options.trust) {
-            Decision::Run(_) => return Ok(()),
-            // Sessions in these modes are refused before they begin; a question is the safe reading all the same.
-            Decision::Ask(question) | Decision::Judge(question, _) => question,
-        };
+        let question =
+            match decide::decide(options.approval, &judgement, prompt, &self.parts.grants, options.trust) {
+                Decision::Run(_) => return Ok(()),
+                // Sessions in these modes are refused before they begin; a question is the safe reading all the same.
+                Decision::Ask(question) | Decision::Judge(question, _) => question,
+            };
         match self.ask(tool, &judgement, &question).await {
             Answer::Allow(grant) => {
                 if let (Some(rule), Grant::Session | Grant::Always) = (question.remember, grant) {
@@ -234,7 +248,14 @@ impl Session {
             },
         );
         self.store_item(turn.number, &item);
-        let used = ToolUse { name, call_id: call.id.to_string(), arguments, status, output: text, diff: output.diff };
+        let used = ToolUse {
+            name,
+            call_id: call.id.to_string(),
+            arguments,
+            status,
+            output: text,
+            diff: output.diff,
+        };
         self.parts.report.report(Report::ToolUse(&used));
     }
 }

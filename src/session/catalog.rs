@@ -35,7 +35,10 @@ impl Catalog {
     /// The tool a name means, or a sentence for the model that lists the real ones.
     pub(super) fn resolve(&self, name: &str) -> Result<&Arc<dyn Tool>, String> {
         let known = schema::resolve(name, &self.names())?;
-        self.tools.iter().find(|tool| &*tool.spec().name == known).ok_or_else(|| format!("there is no tool {known:?}"))
+        self.tools
+            .iter()
+            .find(|tool| &*tool.spec().name == known)
+            .ok_or_else(|| format!("there is no tool {known:?}"))
     }
     /// Whether calls under that name only read.
     pub(super) fn reads_only(&self, name: &str) -> bool {

@@ -135,12 +135,17 @@ impl Session {
         // Token counts are far below the integers that a float holds exactly.
         let dollars = |tokens: u64, per_million: f64| tokens as f64 * per_million / 1e6;
         let cached_price = price.cached_input.unwrap_or(price.input);
-        Some(dollars(fresh, price.input) + dollars(cached, cached_price) + dollars(usage.output.unwrap_or(0), price.output))
+        Some(
+            dollars(fresh, price.input)
+                + dollars(cached, cached_price)
+                + dollars(usage.output.unwrap_or(0), price.output),
+        )
     }
 
     /// The size of the conversation in tokens, where the provider does not count: about four bytes a token.
     fn estimate(&self) -> u64 {
-        let bytes: usize = self.transcript.items().iter().filter_map(|item| item.text()).map(|text| text.len()).sum();
+        let bytes: usize =
+            self.transcript.items().iter().filter_map(|item| item.text()).map(|text| text.len()).sum();
         u64::try_from(bytes / 4).unwrap_or(u64::MAX)
     }
 

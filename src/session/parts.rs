@@ -4,7 +4,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-
 use crate::approval::decide::Trust;
 use crate::approval::grant::Grants;
 use crate::fence::Fence;

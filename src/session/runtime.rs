@@ -81,7 +81,12 @@ pub(super) fn correction(problem: &str) -> String {
 
 impl Session {
     /// The end of a runtime whose model stopped calling tools: its text, held to the schema where there is one.
-    pub(super) fn final_answer(&mut self, turn: &mut Turn, running: &mut Running, text: &str) -> Result<StepEnd, Ending> {
+    pub(super) fn final_answer(
+        &mut self,
+        turn: &mut Turn,
+        running: &mut Running,
+        text: &str,
+    ) -> Result<StepEnd, Ending> {
         if text.trim().is_empty() && turn.last_text.is_none() {
             return self.empty_answer(running);
         }
@@ -96,7 +101,9 @@ impl Session {
             ))),
             Err(problem) => {
                 running.corrections -= 1;
-                let note = format!("the answer does not satisfy the output schema and is asked for again: {problem}");
+                let note = format!(
+                    "the answer does not satisfy the output schema and is asked for again: {problem}"
+                );
                 self.parts.report.report(Report::Note(&note));
                 self.add_user(turn.number, correction(&problem).into(), Vec::new());
                 Ok(StepEnd::Again)
@@ -107,7 +114,10 @@ impl Session {
     /// A model that says nothing at all is asked once more; nothing of the empty answer is kept.
     fn empty_answer(&mut self, running: &mut Running) -> Result<StepEnd, Ending> {
         if running.retried_empty {
-            return Err(Ending::because(Stop::Failed, "the model gave an empty answer twice: no text and no tool call"));
+            return Err(Ending::because(
+                Stop::Failed,
+                "the model gave an empty answer twice: no text and no tool call",
+            ));
         }
         running.retried_empty = true;
         self.parts.report.report(Report::Note("the model gave an empty answer and is asked once more"));

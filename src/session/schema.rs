@@ -64,7 +64,10 @@ mod tests {
     use serde_json::json;
 
     fn schema() -> OutputSchema {
-        OutputSchema::new(json!({ "type": "object", "required": ["n"], "properties": { "n": { "type": "integer" } } })).unwrap()
+        OutputSchema::new(
+            json!({ "type": "object", "required": ["n"], "properties": { "n": { "type": "integer" } } }),
+        )
+        .unwrap()
     }
 
     #[test]

@@ -82,7 +82,11 @@ impl Session {
             Delta::Call { .. } => {}
         };
         let mut notice = |retry: Retry<'_>| {
-            notices.report(Report::Retry { attempt: retry.attempt, wait: retry.wait, error: &retry.error.message });
+            notices.report(Report::Retry {
+                attempt: retry.attempt,
+                wait: retry.wait,
+                error: &retry.error.message,
+            });
         };
         let call = retry::call(self.client.as_mut(), request, &mut self.policy, &mut sink, &mut notice);
         tokio::select! {
@@ -95,9 +99,12 @@ impl Session {
     /// What the file says of a step, before its outcome is known.
     fn step_record(&self, turn: &Turn, request: &Request) -> Step {
         let store = &self.parts.store;
-        let span = |items: &[Arc<Item>]| Some(Span { from: items.first()?.id.clone(), to: items.last()?.id.clone() });
+        let span = |items: &[Arc<Item>]| {
+            Some(Span { from: items.first()?.id.clone(), to: items.last()?.id.clone() })
+        };
         let system = self.transcript.system().and_then(|item| store.system(item).ok());
-        let sent = if system.is_some() { request.items.get(1..).unwrap_or_default() } else { &request.items[..] };
+        let sent =
+            if system.is_some() { request.items.get(1..).unwrap_or_default() } else { &request.items[..] };
         Step {
             turn: turn.number,
             step: turn.steps,
@@ -159,8 +166,12 @@ impl Session {
         response: &Response,
     ) -> Result<StepEnd, Ending> {
         let endpoint = Arc::clone(&self.parts.endpoint);
-        let candidate =
-            self.transcript.candidate(self.parts.store.ids(), response, &endpoint.protocol, &endpoint.model.name);
+        let candidate = self.transcript.candidate(
+            self.parts.store.ids(),
+            response,
+            &endpoint.protocol,
+            &endpoint.model.name,
+        );
         record.response = Some(candidate.response.clone());
         record.finish = Some(response.finish.clone());
         record.usage = response.usage;
@@ -193,7 +204,9 @@ impl Session {
         let mut said = String::new();
         for item in &candidate.items {
             match &item.body {
-                Body::Reasoning { text } if !text.is_empty() => self.parts.report.report(Report::Reasoning(text)),
+                Body::Reasoning { text } if !text.is_empty() => {
+                    self.parts.report.report(Report::Reasoning(text))
+                }
                 Body::Assistant { text } if !text.is_empty() => {
                     self.parts.report.report(Report::Text(text));
                     said.push_str(text);

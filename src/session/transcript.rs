@@ -82,8 +82,18 @@ impl Transcript {
         self.push(Item::new(ids.item(), Body::ToolResult(result)))
     }
     /// Gives the parts of an answer their ids, without adding them: hooks see the candidate first.
-    pub fn candidate(&mut self, ids: &Ids, response: &Response, protocol: &Arc<str>, model: &Arc<str>) -> Candidate {
-        let mut candidate = Candidate { response: ids.response(), items: Vec::with_capacity(response.parts.len()), cut: HashSet::new() };
+    pub fn candidate(
+        &mut self,
+        ids: &Ids,
+        response: &Response,
+        protocol: &Arc<str>,
+        model: &Arc<str>,
+    ) -> Candidate {
+        let mut candidate = Candidate {
+            response: ids.response(),
+            items: Vec::with_capacity(response.parts.len()),
+            cut: HashSet::new(),
+        };
         for part in &response.parts {
             let Some(body) = self.body(ids, part) else { continue };
             if let (Body::ToolCall(call), Content::Call { complete: false, .. }) = (&body, &part.content) {
@@ -128,27 +138,32 @@ impl Transcript {
             Content::Text(text) => Some(Body::Assistant { text: text.as_str().into() }),
             Content::Reasoning(text) if text.is_empty() && part.state.is_none() => None,
             Content::Reasoning(text) => Some(Body::Reasoning { text: text.as_str().into() }),
-            Content::Call { id, name, arguments, complete } => Some(Body::ToolCall(self.call(ids, id, name, arguments, *complete))),
+            Content::Call { id, name, arguments, complete } => {
+                Some(Body::ToolCall(self.call(ids, id, name, arguments, *complete)))
+            }
         }
     }
 
-    fn call(&mut self, ids: &Ids, provider_id: &str, name: &str, arguments: &str, complete: bool) -> ToolCall {
+    fn call(
+        &mut self,
+        ids: &Ids,
+        provider_id: &str,
+        name: &str,
+        arguments: &str,
+        complete: bool,
+    ) -> ToolCall {
         let provider_id = Some(provider_id)
             .filter(|id| !id.is_empty() && id.len() <= 64)
             .map(Arc::<str>::from)
             .filter(|id| self.provider_ids.insert(Arc::clone(id)));
         let (text, malformed) = match arguments::parse_arguments(arguments) {
-            Ok(_) if complete && serde_json::from_str::<serde::de::IgnoredAny>(arguments).is_ok() => (arguments.into(), None),
+            Ok(_) if complete && serde_json::from_str::<serde::de::IgnoredAny>(arguments).is_ok() => {
+                (arguments.into(), None)
+            }
             Ok(object) if complete => (serde_json::Value::Object(object).to_string().into(), None),
             _ => (Arc::from("{}"), Some(Arc::from(arguments))),
         };
-        ToolCall {
-            id: ids.call(),
-            name: name.into(),
-            arguments: text,
-            malformed,
-            provider_id,
-        }
+        ToolCall { id: ids.call(), name: name.into(), arguments: text, malformed, provider_id }
     }
 }
 

@@ -12,7 +12,10 @@ fn with_call(place: &Place, server: &Server, more: &[&str]) -> Ended {
 }
 
 fn calling(name: &str, arguments: serde_json::Value) -> Server {
-    Server::start([Reply::sse(chat::calls(&[("a", name, arguments)])), Reply::sse(chat::says("I could not."))])
+    Server::start([
+        Reply::sse(chat::calls(&[("a", name, arguments)])),
+        Reply::sse(chat::says("I could not.")),
+    ])
 }
 
 /// anthropics/claude-code#76867, anthropics/claude-code#90578
@@ -64,7 +67,11 @@ fn an_untrusted_workspace_is_restricted_and_says_so() {
     let ended = place.crystal(&["run", "--provider", "mock", "--format", "json", "--approval", "full", "go"]);
     ended.exits(4);
     assert!(place.read("y").is_none());
-    assert!(ended.of_type("note").iter().any(|note| note["text"].as_str().unwrap().contains("trust")), "{}", ended.out);
+    assert!(
+        ended.of_type("note").iter().any(|note| note["text"].as_str().unwrap().contains("trust")),
+        "{}",
+        ended.out
+    );
 }
 
 #[test]
@@ -92,7 +99,9 @@ fn the_home_and_credentials_stay_closed_in_every_mode() {
     let place = Place::new();
     let keys = place.home().join("credentials.json");
     place.write_home("credentials.json", "{\"x\": {\"apiKey\": \"sk-secret-1\"}}");
-    for path in [keys.to_str().unwrap().to_owned(), "~/.crystal/credentials.json".into(), "~/.ssh/id_rsa".into()] {
+    for path in
+        [keys.to_str().unwrap().to_owned(), "~/.crystal/credentials.json".into(), "~/.ssh/id_rsa".into()]
+    {
         let server = calling("read", json!({ "path": path }));
         let ended = with_call(&place, &server, &["--approval", "full"]);
         assert!(!ended.out.contains("sk-secret-1"), "{path}");
@@ -103,7 +112,8 @@ fn the_home_and_credentials_stay_closed_in_every_mode() {
 /// dirge-code/dirge#523, AltimateAI/altimate-code#936, anthropics/claude-code#50728
 #[test]
 fn a_question_is_dismissed_and_no_option_is_picked() {
-    let server = calling("question", json!({ "questions": [{ "question": "Delete it?", "options": ["Yes", "No"] }] }));
+    let server =
+        calling("question", json!({ "questions": [{ "question": "Delete it?", "options": ["Yes", "No"] }] }));
     let place = Place::new();
     let ended = with_call(&place, &server, &["--approval", "full"]);
     ended.exits(4);

@@ -8,7 +8,10 @@ use crate::support::server::{Reply, Server};
 
 fn raw_call(id: &str, name: &str, arguments: &str) -> String {
     let function = json!({ "name": name, "arguments": arguments });
-    chat::chunk(json!({ "tool_calls": [{ "index": 0, "id": id, "type": "function", "function": function }] }), None)
+    chat::chunk(
+        json!({ "tool_calls": [{ "index": 0, "id": id, "type": "function", "function": function }] }),
+        None,
+    )
 }
 
 fn one_call(name: &str, arguments: &str, finish: &str) -> (Place, Ended, Vec<Value>) {
@@ -39,7 +42,8 @@ fn a_call_cut_by_the_output_limit_does_not_run() {
     let (place, ended, bodies) = one_call("write", "{\"path\":\"a.txt\",\"contents\":\"line1\\nli", "length");
     ended.exits(0);
     assert!(place.read("a.txt").is_none());
-    let answer = bodies[1]["messages"].as_array().unwrap().last().unwrap()["content"].as_str().unwrap().to_owned();
+    let answer =
+        bodies[1]["messages"].as_array().unwrap().last().unwrap()["content"].as_str().unwrap().to_owned();
     assert!(answer.contains("output limit"), "{answer}");
     sound(&bodies[1]);
 }
@@ -120,7 +124,8 @@ fn a_server_that_gives_every_call_the_same_id_still_sees_unique_pairs() {
         .iter()
         .filter_map(|message| message["tool_calls"][0]["id"].as_str().map(str::to_owned))
         .collect();
-    let answered: Vec<_> = messages.iter().filter_map(|m| m["tool_call_id"].as_str().map(str::to_owned)).collect();
+    let answered: Vec<_> =
+        messages.iter().filter_map(|m| m["tool_call_id"].as_str().map(str::to_owned)).collect();
     assert_eq!(ids, answered);
     ids.dedup();
     assert_eq!(ids.len(), 3);

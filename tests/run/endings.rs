@@ -28,7 +28,10 @@ fn a_refused_key_is_exit_2_with_the_way_out_on_standard_error_only() {
     let reply = || Reply::json(401, &json!({ "error": { "message": "bad key", "type": "auth" } }));
     let (ended, _server) = ending(vec![reply()]);
     let message = stopped(&ended, 2, "failed");
-    assert!(message.contains("401") && message.contains("bad key") && message.contains("crystal keys set mock"), "{message}");
+    assert!(
+        message.contains("401") && message.contains("bad key") && message.contains("crystal keys set mock"),
+        "{message}"
+    );
     assert!(!message.contains("sk-mock-key"));
     assert_eq!(ended.of_type("error").len(), 1);
 
@@ -51,7 +54,8 @@ fn an_answer_cut_by_the_output_limit_is_exit_3() {
 
 #[test]
 fn a_content_filter_is_exit_2() {
-    let (ended, _server) = ending(vec![Reply::sse([chat::text("I"), chat::finish("content_filter"), chat::DONE.into()])]);
+    let (ended, _server) =
+        ending(vec![Reply::sse([chat::text("I"), chat::finish("content_filter"), chat::DONE.into()])]);
     stopped(&ended, 2, "filtered");
 }
 
@@ -100,7 +104,11 @@ fn a_server_that_is_not_there_is_exit_2_and_names_the_address() {
     place.provider("http://127.0.0.1:1/v1", json!({ "contextWindow": 1000 }));
     let ended = place.run("go", &[]);
     ended.exits(2);
-    assert!(ended.of_type("stopped")[0]["message"].as_str().unwrap().contains("127.0.0.1:1"), "{}", ended.out);
+    assert!(
+        ended.of_type("stopped")[0]["message"].as_str().unwrap().contains("127.0.0.1:1"),
+        "{}",
+        ended.out
+    );
 }
 
 #[test]

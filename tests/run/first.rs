@@ -42,7 +42,10 @@ fn a_task_is_read_done_and_reported() {
 #[test]
 fn every_request_repeats_the_conversation_byte_for_byte_and_pairs_every_call() {
     let server = Server::start([
-        Reply::sse(chat::calls(&[("a1", "read", json!({ "path": "a" })), ("a2", "read", json!({ "path": "b" }))])),
+        Reply::sse(chat::calls(&[
+            ("a1", "read", json!({ "path": "a" })),
+            ("a2", "read", json!({ "path": "b" })),
+        ])),
         Reply::sse(chat::calls(&[("a3", "read", json!({ "path": "a" }))])),
         Reply::sse(chat::says("done")),
     ]);
@@ -53,12 +56,17 @@ fn every_request_repeats_the_conversation_byte_for_byte_and_pairs_every_call() {
     let bodies: Vec<_> = server.requests().iter().map(|request| request.json()).collect();
     assert_eq!(bodies.len(), 3);
     for pair in bodies.windows(2) {
-        let (before, after) = (pair[0]["messages"].as_array().unwrap(), pair[1]["messages"].as_array().unwrap());
+        let (before, after) =
+            (pair[0]["messages"].as_array().unwrap(), pair[1]["messages"].as_array().unwrap());
         assert_eq!(before[..], after[..before.len()], "an earlier message changed");
         assert_eq!(pair[0]["tools"], pair[1]["tools"]);
     }
-    let roles: Vec<_> =
-        bodies[2]["messages"].as_array().unwrap().iter().map(|message| message["role"].as_str().unwrap()).collect();
+    let roles: Vec<_> = bodies[2]["messages"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|message| message["role"].as_str().unwrap())
+        .collect();
     assert_eq!(roles, ["system", "user", "assistant", "tool", "tool", "assistant", "tool"]);
     let messages = bodies[2]["messages"].as_array().unwrap();
     assert_eq!(messages[2]["tool_calls"][0]["id"], messages[3]["tool_call_id"]);
@@ -76,8 +84,12 @@ fn plan_mode_offers_nothing_that_writes_and_runs_nothing_that_does() {
     ended.exits(0);
     assert!(place.read("x").is_none());
     let first = server.requests()[0].json();
-    let names: Vec<_> =
-        first["tools"].as_array().unwrap().iter().map(|tool| tool["function"]["name"].as_str().unwrap().to_owned()).collect();
+    let names: Vec<_> = first["tools"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|tool| tool["function"]["name"].as_str().unwrap().to_owned())
+        .collect();
     assert!(names.contains(&"read".to_owned()) && !names.contains(&"bash".to_owned()), "{names:?}");
     assert_eq!(ended.of_type("tool_use")[0]["status"], "failed");
 }

@@ -40,7 +40,11 @@ fn a_dash_reads_to_the_end() {
 fn an_open_pipe_that_stays_silent_does_not_hold_the_run() {
     let server = Server::start([Reply::sse(chat::says("hi"))]);
     let place = Place::with(&server);
-    let mut child = place.command(&["run", "--provider", "mock", "--format", "json", "say hi"]).stdin(Stdio::piped()).spawn().unwrap();
+    let mut child = place
+        .command(&["run", "--provider", "mock", "--format", "json", "say hi"])
+        .stdin(Stdio::piped())
+        .spawn()
+        .unwrap();
     let held = child.stdin.take();
     let ended = Ended::of(child.wait_with_output().unwrap());
     drop(held);

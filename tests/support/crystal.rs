@@ -110,7 +110,8 @@ impl Place {
     /// The session files, newest last.
     pub fn sessions(&self) -> Vec<PathBuf> {
         let Ok(dir) = std::fs::read_dir(self.home().join("sessions")) else { return Vec::new() };
-        let mut found: Vec<PathBuf> = dir.map(|entry| entry.unwrap().path()).filter(|path| is_session(path)).collect();
+        let mut found: Vec<PathBuf> =
+            dir.map(|entry| entry.unwrap().path()).filter(|path| is_session(path)).collect();
         found.sort();
         found
     }
@@ -140,7 +141,10 @@ impl Ended {
     /// Standard output as JSON lines; panics unless all of it is that.
     pub fn lines(&self) -> Vec<Value> {
         assert!(self.out.is_empty() || self.out.ends_with('\n'), "the last line has no end: {:?}", self.out);
-        self.out.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|e| panic!("{e}: {line}"))).collect()
+        self.out
+            .lines()
+            .map(|line| serde_json::from_str(line).unwrap_or_else(|e| panic!("{e}: {line}")))
+            .collect()
     }
     /// The lines of one type.
     pub fn of_type(&self, kind: &str) -> Vec<Value> {
@@ -148,7 +152,10 @@ impl Ended {
     }
     /// The last line, which must be the result.
     pub fn result(&self) -> Value {
-        let line = self.lines().pop().unwrap_or_else(|| panic!("nothing on standard output; standard error: {}", self.err));
+        let line = self
+            .lines()
+            .pop()
+            .unwrap_or_else(|| panic!("nothing on standard output; standard error: {}", self.err));
         assert_eq!(line["type"], "result", "{line}");
         line
     }

@@ -2,6 +2,6 @@
 #![allow(dead_code)]
 
 pub mod chat;
+pub mod crystal;
 pub mod gate;
 pub mod server;
-pub mod crystal;

@@ -162,9 +162,13 @@ async fn a_cancelled_call_and_a_dropped_call_end_their_commands() {
     assert!(output.failed && output.text.contains("cancelled; killed"), "{}", output.text);
     assert!(!runs(&seconds));
 
+    std::fs::remove_file(given.root().join("begun")).unwrap();
+    let output = given.bash(&command).await;
+    assert!(output.failed && output.text.contains("cancelled before it began"), "{}", output.text);
+    assert!(!given.root().join("begun").exists(), "nothing is started for a call that is cancelled already");
+
     let mut given = given;
     given.cancel = Default::default();
-    std::fs::remove_file(given.root().join("begun")).unwrap();
     let begun = || async {
         while !given.root().join("begun").exists() {
             tokio::task::yield_now().await;
