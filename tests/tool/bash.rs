@@ -136,7 +136,7 @@ async fn a_timeout_ends_everything_the_command_started() {
     for command in commands {
         let output = given.call(&given.bash_tool(), json!({ "command": command, "timeout": 0.3 })).await;
         assert!(output.failed && output.text.contains("[timed out after 0.3 s"), "{}", output.text);
-        assert!(output.text.contains("sleep (pid "), "what was killed is named: {}", output.text);
+        assert!(output.text.contains(" (pid "), "what was killed is named: {}", output.text);
         for seconds in [&a, &b, &c, &d] {
             assert!(!runs(seconds), "sleep {seconds} survived {command}");
         }
