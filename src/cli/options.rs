@@ -9,7 +9,7 @@ use crate::home::settings::table::{self, Flag, FlagValue, Kind, SETTINGS, Settin
 pub fn add(mut command: Command, to: table::Command) -> Command {
     for setting in SETTINGS {
         for flag in setting.flags.iter().filter(|flag| flag.commands.contains(&to)) {
-            command = command.arg(option(setting, flag));
+            command = command.arg(option(setting, flag, to));
         }
     }
     command
@@ -51,7 +51,8 @@ fn option(setting: &Setting, flag: &Flag) -> Arg {
         arg = arg.conflicts_with(other);
     }
     match flag.value {
-        FlagValue::Takes(name) => arg.value_name(name).action(ArgAction::Set),
+        // A value such as -1 is for the setting's own check, which says what it should be.
+        FlagValue::Takes(name) => arg.value_name(name).action(ArgAction::Set).allow_hyphen_values(matches!(setting.kind, Kind::Count | Kind::Seconds)),
         FlagValue::Means(_) => arg.action(ArgAction::SetTrue),
     }
 }

@@ -9,6 +9,7 @@
 //! so that a full or broken pipe does not stop them.
 
 pub mod capture;
+mod child;
 pub mod environment;
 pub mod harden;
 mod pump;
@@ -20,15 +21,14 @@ use std::ffi::OsString;
 use std::fmt;
 use std::io;
 use std::os::fd::OwnedFd;
-use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
-use std::process::ExitStatus;
 use std::time::Duration;
 
 use bytes::Bytes;
 use tokio_util::sync::CancellationToken;
 
 use crate::process::capture::{Capture, Keep};
+use crate::process::child::Child;
 use crate::process::pump::Pump;
 use crate::process::tree::{Process, Tree};
 
@@ -84,6 +84,18 @@ pub struct Finished {
     pub background: Vec<Process>,
 }
 
+impl Finished {
+    /// What a job gave that was cancelled before anything was started.
+    pub fn before_it_began() -> Self {
+        Self {
+            ending: Ending::Cancelled(Vec::new()),
+            output: Capture::new(Keep::NOTHING),
+            errors: Capture::new(Keep::NOTHING),
+            background: Vec::new(),
+        }
+    }
+}
+
 /// How a job ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ending {
@@ -93,7 +105,7 @@ pub enum Ending {
     Signalled(i32),
     /// Its time was up; these were ended.
     TimedOut(Vec<Process>),
-    /// The call was cancelled; these were ended.
+    /// The call was cancelled; these were ended. None when it had not begun.
     Cancelled(Vec<Process>),
 }
 
@@ -138,6 +150,9 @@ const TERM_GRACE: Duration = Duration::from_millis(500);
 
 /// Runs a job to its end. Dropping the future kills what it started.
 pub async fn run(job: Job, cancel: &CancellationToken) -> Result<Finished, ProcessError> {
+    if cancel.is_cancelled() {
+        return Ok(Finished::before_it_began());
+    }
     let timeout = job.timeout;
     let mut started = spawn::start(job)?;
     let deadline = async move {
@@ -151,13 +166,13 @@ pub async fn run(job: Job, cancel: &CancellationToken) -> Result<Finished, Proce
         biased;
         () = cancel.cancelled() => Ending::Cancelled,
         () = deadline => Ending::TimedOut,
-        status = started.pump.until_exit(&mut started.child) => {
-            let status = status.map_err(|error| ProcessError::Pipe { program: started.program.clone(), error })?;
+        ending = started.pump.until_exit(&mut started.child) => {
+            let ending = ending.map_err(|error| ProcessError::Pipe { program: started.program.clone(), error })?;
             guard.disarm();
             let open = started.pump.drain().await;
             let background = started.tree.left(open).await;
             let (output, errors) = started.pump.finish();
-            return Ok(Finished { ending: ending(status), output, errors, background });
+            return Ok(Finished { ending, output, errors, background });
         }
     };
     let killed = end(&mut started.pump, &mut started.child, &started.tree).await;
@@ -167,7 +182,7 @@ pub async fn run(job: Job, cancel: &CancellationToken) -> Result<Finished, Proce
 }
 
 /// Ends a whole tree: SIGTERM, a moment during which output is still read, SIGKILL for the rest.
-async fn end(pump: &mut Pump, child: &mut tokio::process::Child, tree: &Tree) -> Vec<Process> {
+async fn end(pump: &mut Pump, child: &mut Child, tree: &Tree) -> Vec<Process> {
     let asked = tree.terminate().await;
     let quiet = async {
         // The status is known to be a signal or an exit by request; the ending names the reason instead.
@@ -179,13 +194,6 @@ async fn end(pump: &mut Pump, child: &mut tokio::process::Child, tree: &Tree) ->
     let _ = tokio::time::timeout(TERM_GRACE, child.wait()).await;
     let _ = pump.drain().await;
     asked
-}
-
-fn ending(status: ExitStatus) -> Ending {
-    match (status.code(), status.signal()) {
-        (Some(code), _) => Ending::Exited(code),
-        (None, signal) => Ending::Signalled(signal.unwrap_or_default()),
-    }
 }
 
 /// Kills the tree when the future that runs it is dropped.
@@ -214,17 +222,10 @@ fn reason(error: &io::Error) -> impl fmt::Display {
         io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
         io::ErrorKind::NotADirectory => "it is no directory".to_owned(),
         io::ErrorKind::ArgumentListTooLong => "its arguments and environment are too long".to_owned(),
+        io::ErrorKind::ExecutableFileBusy => "it is being written".to_owned(),
+        _ if error.raw_os_error() == Some(libc::ENOEXEC) => {
+            "it is no program for this machine, and it does not begin with #! and an interpreter".to_owned()
+        }
         _ => error.to_string(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_status_is_a_code_or_a_signal() {
-        assert_eq!(ending(ExitStatus::from_raw(3 << 8)), Ending::Exited(3));
-        assert_eq!(ending(ExitStatus::from_raw(9)), Ending::Signalled(9));
     }
 }

@@ -2,15 +2,15 @@
 
 use std::io::{self, PipeReader, PipeWriter};
 use std::os::fd::OwnedFd;
-use std::process::ExitStatus;
 use std::time::Duration;
 
 use bytes::{Buf, Bytes};
 use tokio::net::unix::pipe::{Receiver, Sender};
-use tokio::process::Child;
 use tokio::time::Instant;
 
+use crate::process::Ending;
 use crate::process::capture::{Capture, Keep};
+use crate::process::child::Child;
 
 /// How long a pipe that background children hold open must be silent before collecting ends.
 const IDLE: Duration = Duration::from_millis(50);
@@ -68,7 +68,7 @@ impl Pump {
     }
 
     /// Feeds and reads until the child has exited.
-    pub(super) async fn until_exit(&mut self, child: &mut Child) -> io::Result<ExitStatus> {
+    pub(super) async fn until_exit(&mut self, child: &mut Child) -> io::Result<Ending> {
         tokio::select! {
             biased;
             () = self.flow() => child.wait().await,

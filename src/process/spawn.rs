@@ -1,15 +1,17 @@
-//! Starting a child: its session, directory, pipes and environment.
+//! Starting a child: its program, session, directory, pipes and environment.
 
-use std::ffi::OsString;
+mod posix;
+
+use std::ffi::{CString, OsStr, OsString};
+use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
-use std::process::Stdio;
 
-use rustix::fs::{Mode, OFlags};
-use tokio::process::{Child, Command};
+use rustix::fs::{Access, AtFlags, Mode, OFlags};
 
-use crate::process::capture::Keep;
+use crate::process::child::Child;
 use crate::process::pump::Pump;
 use crate::process::tree::{self, Tree};
 use crate::process::{Directory, Job, ProcessError, Streams};
@@ -22,86 +24,110 @@ pub(super) struct Started {
     pub(super) pump: Pump,
 }
 
-pub(super) fn start(job: Job) -> Result<Started, ProcessError> {
-    let program = job.program;
-    let directory = open(job.directory)?;
-    let pipe = |error| ProcessError::Pipe { program: program.clone(), error };
-    let mut pump = Pump::new(job.input);
-    let ends = ends(&mut pump, job.streams, job.keep).map_err(pipe)?;
+pub(super) fn start(mut job: Job) -> Result<Started, ProcessError> {
+    let program = std::mem::take(&mut job.program);
+    let directory = open(&job.directory)?;
+    let failed = |error| ProcessError::Program { program: program.clone(), error };
+    let path = find(&program, &job.environment).map_err(failed)?;
+    let mut pump = Pump::new(job.input.take());
+    let ends =
+        Ends::new(&mut pump, &job).map_err(|error| ProcessError::Pipe { program: program.clone(), error })?;
     let mark = tree::mark();
-    let mut command = Command::new(&program);
-    command
-        .args(job.arguments)
-        .env_clear()
-        .envs(job.environment)
-        .env(tree::MARK, &mark)
-        .stdin(ends.input)
-        .stdout(ends.output)
-        .stderr(ends.errors);
-    enter(&mut command, directory);
-    let child = command.spawn();
-    // The command holds the writing ends; the pipes would never close while it lives.
-    drop(command);
-    let child = child.map_err(|error| ProcessError::Program { program: program.clone(), error })?;
-    let tree = Tree::new(child.id(), mark);
-    Ok(Started { program, child, tree, pump })
+    let plan = posix::Plan {
+        path: text(path.as_os_str()).map_err(failed)?,
+        arguments: std::iter::once(&program)
+            .chain(&job.arguments)
+            .map(|word| text(word))
+            .collect::<io::Result<_>>()
+            .map_err(failed)?,
+        environment: environment(&job, &mark).map_err(failed)?,
+        streams: [ends.input.as_fd(), ends.output.as_fd(), ends.errors.as_fd()],
+        directory: directory.as_fd(),
+    };
+    let pid = posix::spawn(&plan).map_err(failed)?;
+    let tree = Tree::new(pid, mark);
+    Ok(Started { child: Child::new(pid), program, tree, pump })
 }
 
+/// The child's ends of its pipes. They are closed here once it has them, or they would never close.
 struct Ends {
-    input: Stdio,
-    output: Stdio,
-    errors: Stdio,
+    input: OwnedFd,
+    output: OwnedFd,
+    errors: OwnedFd,
 }
 
-fn ends(pump: &mut Pump, streams: Streams, keep: Keep) -> io::Result<Ends> {
-    let input = match pump.input()? {
-        Some(reader) => Stdio::from(reader),
-        None => Stdio::null(),
-    };
-    let output = pump.output(keep)?;
-    let errors = match streams {
-        Streams::Together => output.try_clone()?,
-        Streams::Apart => pump.errors(keep)?,
-    };
-    Ok(Ends { input, output: output.into(), errors: errors.into() })
+impl Ends {
+    fn new(pump: &mut Pump, job: &Job) -> io::Result<Self> {
+        let input = match pump.input()? {
+            Some(reader) => reader.into(),
+            None => File::open("/dev/null")?.into(),
+        };
+        let output: OwnedFd = pump.output(job.keep)?.into();
+        let errors = match job.streams {
+            Streams::Together => output.try_clone()?,
+            Streams::Apart => pump.errors(job.keep)?.into(),
+        };
+        Ok(Self { input, output, errors })
+    }
 }
 
 /// Opens the directory that the child will enter. By descriptor, so that a missing directory is told apart from a
 /// missing program, and so that it is the directory that was looked at.
-fn open(directory: Directory) -> Result<OwnedFd, ProcessError> {
+fn open(directory: &Directory) -> Result<OwnedFd, ProcessError> {
     #[cfg(target_os = "linux")]
     const PLACE: OFlags = OFlags::PATH;
     #[cfg(not(target_os = "linux"))]
     const PLACE: OFlags = OFlags::RDONLY;
-    let failed = |path: PathBuf, error: io::Error| ProcessError::Directory { path, error };
-    match directory {
+    let (path, opened) = match directory {
         Directory::Path(path) => {
-            match rustix::fs::open(&path, PLACE | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty()) {
-                Ok(open) => Ok(open),
-                Err(error) => Err(failed(path, error.into())),
-            }
+            let flags = PLACE | OFlags::DIRECTORY | OFlags::CLOEXEC;
+            (path, rustix::fs::open(path, flags, Mode::empty()).map_err(io::Error::from))
         }
-        Directory::Open(open, path) => {
-            let links = rustix::fs::fstat(open.as_fd()).map(|stat| stat.st_nlink);
-            match links {
-                Ok(0) => Err(failed(path, io::ErrorKind::NotFound.into())),
-                Ok(_) => Ok(open),
-                Err(error) => Err(failed(path, error.into())),
-            }
-        }
+        Directory::Open(open, path) => (path, still_there(open)),
+    };
+    let entered = opened.and_then(|open| {
+        rustix::fs::accessat(&open, ".", Access::EXEC_OK, AtFlags::EACCESS)?;
+        Ok(open)
+    });
+    entered.map_err(|error| ProcessError::Directory { path: path.clone(), error })
+}
+
+fn still_there(open: &OwnedFd) -> io::Result<OwnedFd> {
+    match rustix::fs::fstat(open)?.st_nlink {
+        0 => Err(io::ErrorKind::NotFound.into()),
+        _ => open.try_clone(),
     }
 }
 
-/// Makes the child lead a session of its own, without a terminal, in that directory.
-#[allow(unsafe_code, reason = "a session can be made in the child only, between fork and exec")]
-fn enter(command: &mut Command, directory: OwnedFd) {
-    // SAFETY: between fork and exec only async-signal-safe calls are allowed: setsid and fchdir are plain system
-    // calls here, nothing is allocated, and an error is built from its number alone.
-    unsafe {
-        command.pre_exec(move || {
-            rustix::process::setsid()?;
-            rustix::process::fchdir(&directory)?;
-            Ok(())
-        });
+/// The file that a program's name means: with a slash it is a path, without one it is looked up in the job's `PATH`.
+/// Relative directories there are passed over, since nobody can tell what they are relative to.
+fn find(program: &OsStr, environment: &[(OsString, OsString)]) -> io::Result<PathBuf> {
+    if program.as_bytes().contains(&b'/') {
+        return Ok(program.into());
     }
+    let path = environment.iter().rev().find(|(name, _)| name == "PATH").map(|(_, path)| path.as_os_str());
+    let path = path.unwrap_or(OsStr::new("/usr/local/bin:/usr/bin:/bin"));
+    let mut error = io::Error::from(io::ErrorKind::NotFound);
+    for directory in std::env::split_paths(path).filter(|directory| directory.is_absolute()) {
+        let file = directory.join(program);
+        match rustix::fs::access(&file, Access::EXEC_OK) {
+            Ok(()) if file.is_file() => return Ok(file),
+            Err(rustix::io::Errno::ACCESS) => error = io::ErrorKind::PermissionDenied.into(),
+            _ => {}
+        }
+    }
+    Err(error)
+}
+
+fn environment(job: &Job, mark: &str) -> io::Result<Vec<CString>> {
+    let marks = [(OsString::from(tree::MARK), OsString::from(mark))];
+    let variables = job.environment.iter().filter(|(name, _)| name != tree::MARK).chain(&marks);
+    variables
+        .map(|(name, value)| text(&[name.as_os_str(), value.as_os_str()].join(OsStr::new("="))))
+        .collect()
+}
+
+fn text(text: &OsStr) -> io::Result<CString> {
+    CString::new(text.as_bytes())
+        .map_err(|_| io::Error::other("a NUL character is in its name, arguments or environment"))
 }

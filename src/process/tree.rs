@@ -33,7 +33,7 @@ pub struct Process {
 /// The descendants of one child.
 #[derive(Clone, Debug)]
 pub struct Tree {
-    leader: Option<Pid>,
+    leader: Pid,
     mark: String,
 }
 
@@ -48,15 +48,13 @@ pub(super) fn mark() -> String {
 
 impl Tree {
     /// The tree below a child that leads its own session.
-    pub(super) fn new(leader: Option<u32>, mark: String) -> Self {
-        let leader = leader.and_then(|pid| i32::try_from(pid).ok()).and_then(Pid::from_raw);
+    pub(super) fn new(leader: Pid, mark: String) -> Self {
         Self { leader, mark }
     }
 
     /// Who is left of the tree once its leader was waited for. Looks closely only when there is a sign of life.
     pub(super) async fn left(&self, pipe_open: bool) -> Vec<Process> {
-        let group =
-            self.leader.is_some_and(|leader| rustix::process::test_kill_process_group(leader).is_ok());
+        let group = rustix::process::test_kill_process_group(self.leader).is_ok();
         if pipe_open || group { self.living().await } else { Vec::new() }
     }
 
@@ -105,9 +103,7 @@ impl Tree {
 
     fn signal(&self, living: &[Process], signal: Signal) {
         // Whoever is gone already needs no signal, and whoever may not be signalled cannot be helped.
-        if let Some(leader) = self.leader {
-            let _ = rustix::process::kill_process_group(leader, signal);
-        }
+        let _ = rustix::process::kill_process_group(self.leader, signal);
         for process in living {
             if let Some(pid) = i32::try_from(process.pid).ok().and_then(Pid::from_raw) {
                 let _ = rustix::process::kill_process(pid, signal);
@@ -123,11 +119,10 @@ impl Tree {
     #[cfg(not(target_os = "linux"))]
     fn scan(&self) -> Vec<Process> {
         let _ = &self.mark;
-        let Some(leader) = self.leader else { return Vec::new() };
-        if rustix::process::test_kill_process_group(leader).is_err() {
+        if rustix::process::test_kill_process_group(self.leader).is_err() {
             return Vec::new();
         }
-        vec![Process { pid: leader.as_raw_pid().unsigned_abs(), name: "process group".into() }]
+        vec![Process { pid: self.leader.as_raw_pid().unsigned_abs(), name: "process group".into() }]
     }
 }
 
@@ -152,14 +147,14 @@ mod linux {
         session: u32,
     }
 
-    pub(super) fn scan(leader: Option<Pid>, mark: &str) -> io::Result<Vec<Process>> {
+    pub(super) fn scan(leader: Pid, mark: &str) -> io::Result<Vec<Process>> {
         let rows = table()?;
-        let leader = leader.map_or(0, |pid| pid.as_raw_pid().unsigned_abs());
+        let leader = leader.as_raw_pid().unsigned_abs();
         let mark = format!("{MARK}={mark}");
         let mut ours: HashSet<u32> = rows
             .iter()
             .filter(|row| {
-                let kin = leader != 0 && [row.pid, row.group, row.session].contains(&leader);
+                let kin = [row.pid, row.group, row.session].contains(&leader);
                 kin || is_marked(row.pid, mark.as_bytes())
             })
             .map(|row| row.pid)

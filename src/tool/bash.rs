@@ -13,10 +13,10 @@ use crate::process::capture::{Capture, Form, Keep};
 use crate::process::environment::Environment;
 use crate::process::tree::Process;
 use crate::process::{self, Directory, Ending, Finished, Job, ProcessError, Streams};
-use crate::tool::{Catalogs, Output, Tool, ToolContext};
+use crate::tool::{Catalogs, MAX_OUTPUT_CHARS, Output, Tool, ToolContext, spec};
 
-/// Most characters of output that the model reads; with the notes an answer stays below 100,000.
-const MOST: usize = 98_000;
+/// Most characters of output that the model reads; with the notes an answer stays below the limit of every tool.
+const MOST: usize = MAX_OUTPUT_CHARS - 2_000;
 /// A character is at most four bytes.
 const KEEP: Keep = Keep { head: MOST * 2, tail: MOST * 2, form: Form::Screen };
 /// Longest time that a call may ask for, unless the operator's own limit is longer.
@@ -25,18 +25,12 @@ const LONGEST: Duration = Duration::from_secs(3600);
 const NAMED: usize = 8;
 
 const DESCRIPTION: &str = "\
-Runs a command with `bash -c` in the workspace root and returns its standard output and standard error in order of \
-arrival, then its exit code.
-- Every call starts a new shell in the workspace root: `cd`, variables and functions do not carry over. Chain steps \
-that belong together with `&&`, and use absolute paths or `cd dir && …` for other directories.
-- There is no terminal and no input. Nothing can be asked or typed: pass `--yes`, `-m MESSAGE` and the like; editors \
-close at once and password prompts fail.
-- `timeout` is in seconds; when it is over, the command and everything it started is killed. Give long builds and \
-test runs a longer one.
-- A process started with `&` goes on running after the call, but its output is lost from then on: redirect it to a \
-file (`server >server.log 2>&1 &`), and stop it with `kill` when it is no longer needed.
-- Long output keeps its head and tail, about 100,000 characters in all. Prefer commands that print little.
-- To look for files or text use `glob` and `grep`, to read or change files use `read`, `edit` and `write`.";
+Runs a command with `bash -c` in the workspace root and returns stdout and stderr in order of arrival, then the exit \
+code. Every call is a new shell: `cd` and variables do not carry over, so chain steps with `&&`. There is no terminal \
+and no input: pass `--yes`, `-m MESSAGE` and the like, for prompts fail and editors close at once. When `timeout` is \
+over, the command and everything it started is killed. A process started with `&` runs on after the call, but what it \
+prints is lost unless it goes to a file; stop it with `kill`. Of long output the head and the tail are shown, about \
+100,000 characters in all. To find files or text, to read and to change files, use the tools for that.";
 
 /// The tool.
 pub struct Bash {
@@ -60,22 +54,22 @@ impl Bash {
             "required": ["command"],
             "additionalProperties": false
         });
-        let spec =
-            ToolSpec { name: "bash".into(), description: DESCRIPTION.into(), schema: Arc::new(schema) };
-        Self { spec, environment }
+        Self { spec: spec("bash", DESCRIPTION, schema), environment }
     }
 
     async fn call(&self, arguments: &Map<String, Value>, cx: &ToolContext) -> Output {
         let limit = match Limit::of(arguments.get("timeout"), cx.bash_timeout) {
             Ok(limit) => limit,
-            Err(message) => return failed(message),
+            Err(message) => return Output::failed(message),
         };
         let command = arguments.get("command").and_then(Value::as_str).unwrap_or_default();
         if command.trim().is_empty() {
-            return failed("the command is empty; pass a command line in `command`".into());
+            return Output::failed("the command is empty; pass a command line in `command`");
         }
         if command.contains('\0') {
-            return failed("the command holds a NUL character, which no shell can take; write it as $'\\0' or use printf".into());
+            return Output::failed(
+                "the command holds a NUL character, which no shell can take; write it as $'\\0' or use printf",
+            );
         }
         let mut notes = Vec::from_iter(limit.note.clone());
         let run = |shell| self.run_in(shell, command, &limit, cx);
@@ -88,7 +82,7 @@ impl Bash {
         };
         match finished {
             Ok(finished) => report(&finished, &limit, notes),
-            Err(error) => failed(explain(&error)),
+            Err(error) => Output::failed(explain(&error)),
         }
     }
 
@@ -99,10 +93,15 @@ impl Bash {
         limit: &Limit,
         cx: &ToolContext,
     ) -> Result<Finished, ProcessError> {
+        let variables = tokio::select! {
+            biased;
+            () = cx.cancel.cancelled() => return Ok(Finished::before_it_began()),
+            variables = self.environment.variables() => variables,
+        };
         let job = Job {
             program: shell.into(),
             arguments: vec![OsString::from("-c"), command.into()],
-            environment: self.environment.variables().await.to_vec(),
+            environment: variables.to_vec(),
             directory: Directory::Path(cx.fence.root().to_path_buf()),
             input: None,
             streams: Streams::Together,
@@ -208,6 +207,7 @@ fn ending(ending: &Ending, limit: &Limit) -> String {
                 list(killed)
             )
         }
+        Ending::Cancelled(killed) if killed.is_empty() => "cancelled before it began".into(),
         Ending::Cancelled(killed) => {
             format!("cancelled; killed with everything it had started: {}", list(killed))
         }
@@ -236,10 +236,6 @@ fn explain(error: &ProcessError) -> String {
         }
         ProcessError::Program { .. } | ProcessError::Pipe { .. } => error.to_string(),
     }
-}
-
-fn failed(text: String) -> Output {
-    Output { text, failed: true, ..Output::default() }
 }
 
 /// The names that `kill -l` gives on Linux and macOS alike; none for the ones that differ.

@@ -14,12 +14,12 @@ use crate::fence::Fence;
 use crate::model::port::{BoxFuture, Reach};
 use crate::model::request::ToolSpec;
 use crate::tool::search::{Missed, Next, Order, Pattern, Rules, Search, is_pattern, shown};
-use crate::tool::{Catalogs, Output, Tool, ToolContext};
+use crate::tool::{Catalogs, MAX_OUTPUT_CHARS, Output, Tool, ToolContext, spec};
 
 /// Most files that are listed.
 const MOST: usize = 1000;
-/// Most bytes of the list, so that with the notes an answer stays below 100,000 characters.
-const LARGEST: usize = 98_000;
+/// Most bytes of the list, so that with the notes an answer stays below the limit of every tool.
+const LARGEST: usize = MAX_OUTPUT_CHARS - 2_000;
 /// Most directories that are named when no file matches.
 const DIRECTORIES: usize = 20;
 /// Most ignored files that are counted, and most entries looked at for them, when no other file matches.
@@ -27,12 +27,11 @@ const IGNORED: usize = 1000;
 const LOOKED_AT: usize = 200_000;
 
 const DESCRIPTION: &str = "\
-Finds files by a glob pattern and lists them newest first, at most 1,000, as paths relative to the workspace.
-- `*` and `?` match within one name, `**` any number of directories, `{a,b}` and `[abc]` alternatives: `src/**/*.rs`, \
-`**/Cargo.toml`. A pattern without `**` looks only as deep as it is written: `*.md` is the directory itself.
-- Files that .gitignore names are left out unless the pattern is an exact path or `path` is inside an ignored \
-directory. Hidden files are listed; `.git` is not. Links to directories are not followed.
-- Only files are listed. To look for text inside files use `grep`.";
+Finds files by a glob pattern and lists them newest first, at most 1,000, as paths relative to the workspace. `*` and \
+`?` match within one name, `**` any number of directories, `{a,b}` and `[abc]` alternatives: `src/**/*.rs`. A pattern \
+without `**` looks only as deep as it is written: `*.md` is the directory itself. Files that .gitignore names are left \
+out unless the pattern is an exact path or `path` is an ignored directory. Hidden files are listed, `.git` and \
+directories are not, and links to directories are not followed. To find text inside files use `grep`.";
 
 /// The tool.
 pub struct Glob {
@@ -50,9 +49,7 @@ impl Default for Glob {
             "required": ["pattern"],
             "additionalProperties": false
         });
-        Self {
-            spec: ToolSpec { name: "glob".into(), description: DESCRIPTION.into(), schema: Arc::new(schema) },
-        }
+        Self { spec: spec("glob", DESCRIPTION, schema) }
     }
 }
 

@@ -20,7 +20,7 @@ use crate::model::port::{BoxFuture, Reach};
 use crate::model::request::ToolSpec;
 use crate::tool::grep::found::{Found, Lines};
 use crate::tool::search::{Missed, Next, Order, Pattern, Rules, Search, apart, shown};
-use crate::tool::{Catalogs, Output, Tool, ToolContext};
+use crate::tool::{Catalogs, Output, Tool, ToolContext, spec};
 
 /// Most lines around a match.
 const CONTEXT: u64 = 50;
@@ -28,15 +28,11 @@ const CONTEXT: u64 = 50;
 const LINE: usize = 32 * 1024 * 1024;
 
 const DESCRIPTION: &str = "\
-Searches files for lines that match a regular expression and returns them as `file:line:text`, ordered by path, at \
-most 500. Lines of context are `file-line-text`.
-- The syntax is that of Rust and ripgrep: no look-around, no back-references; `(?i)` ignores case; escape `( ) [ ] { } . * + ? | ^ $ \\` \
-to find them as they are. One line at a time is matched.
-- `path` is a file or directory (the workspace root when left out). `glob` keeps to files whose name (`*.rs`) or path \
-below `path` (`src/**/*.rs`) matches; with `!` in front it leaves them out.
-- Files that .gitignore names and binary files are not searched, unless `path` is inside an ignored directory or names \
-the file. Hidden files are; `.git` is not.
-- Long lines are cut around the match.";
+Finds the lines of files that match a regular expression and shows them as `file:line:text`, ordered by path, at most \
+500; lines of context as `file-line-text`. The syntax is ripgrep's: no look-around and no back-references, `(?i)` \
+ignores case, and `( ) [ ] { } . * + ? | ^ $ \\` are escaped to be found as they are. Lines are matched one at a time, \
+and long ones are cut around the match. Files that .gitignore names are not searched unless `path` names them or an \
+ignored directory; binary files are only named; hidden files are searched, `.git` is not.";
 
 /// The tool.
 pub struct Grep {
@@ -50,7 +46,10 @@ impl Default for Grep {
             "properties": {
                 "pattern": { "type": "string", "minLength": 1, "description": "The regular expression." },
                 "path": { "type": "string", "description": "The file or directory to search." },
-                "glob": { "type": "string", "description": "Which files to search." },
+                "glob": {
+                    "type": "string",
+                    "description": "Which files to search: by name (`*.rs`) or by path below `path` (`src/**/*.rs`); with `!` in front, which ones not."
+                },
                 "context": {
                     "type": "integer",
                     "minimum": 0,
@@ -60,9 +59,7 @@ impl Default for Grep {
             "required": ["pattern"],
             "additionalProperties": false
         });
-        Self {
-            spec: ToolSpec { name: "grep".into(), description: DESCRIPTION.into(), schema: Arc::new(schema) },
-        }
+        Self { spec: spec("grep", DESCRIPTION, schema) }
     }
 }
 

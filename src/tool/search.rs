@@ -252,6 +252,8 @@ pub(super) async fn apart(
             answer.unwrap_or_else(|error| Err(format!("the search broke off: {error}")))
         }
     };
-    let failed = answer.is_err();
-    Output { text: answer.unwrap_or_else(|message| message), failed, ..Output::default() }
+    match answer {
+        Ok(text) => Output::said(text),
+        Err(message) => Output::failed(message),
+    }
 }

@@ -7,10 +7,12 @@ use grep_matcher::Matcher;
 use grep_regex::RegexMatcher;
 use grep_searcher::{Searcher, Sink, SinkContext, SinkContextKind, SinkFinish, SinkMatch};
 
+use crate::tool::MAX_OUTPUT_CHARS;
+
 /// Most matching lines.
 const MOST: usize = 500;
-/// Most bytes of lines, so that with the notes an answer stays below 100,000 characters.
-const LARGEST: usize = 98_000;
+/// Most bytes of lines, so that with the notes an answer stays below the limit of every tool.
+const LARGEST: usize = MAX_OUTPUT_CHARS - 2_000;
 /// Longest excerpt of a line, in bytes, and how much of it precedes the match.
 const EXCERPT: usize = 400;
 const BEFORE: usize = 120;
