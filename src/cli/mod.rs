@@ -11,6 +11,7 @@ use clap::{Arg, ArgMatches, Command};
 use crate::error::{Exit, Failure};
 use crate::home::environment::Environment;
 use crate::home::paths::Home;
+use crate::process::harden::harden;
 
 pub mod config;
 pub mod console;
@@ -50,6 +51,8 @@ const VERBS: &[Verb] = &[
 
 /// Runs the program.
 pub fn main() -> ExitCode {
+    // Where the system refuses, keys stay as visible to this user's other programs as they are by default.
+    let _ = harden();
     let args: Vec<OsString> = std::env::args_os().collect();
     let program = program(&args);
     let exit = match tree(&program).try_get_matches_from(args) {

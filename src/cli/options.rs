@@ -18,7 +18,8 @@ pub fn add(mut command: Command, to: table::Command) -> Command {
 /// The `--home` option, for commands that take nothing else from the table.
 pub fn home() -> Vec<Arg> {
     let rows = SETTINGS.iter().filter(|setting| setting.name == "home");
-    rows.flat_map(|setting| setting.flags.iter().map(|flag| option(setting, flag))).collect()
+    rows.flat_map(|setting| setting.flags.iter().map(|flag| option(setting, flag, table::Command::Run)))
+        .collect()
 }
 
 /// What was typed, by option.
@@ -41,18 +42,22 @@ pub fn given(matches: &ArgMatches) -> Given {
     given
 }
 
-fn option(setting: &Setting, flag: &Flag) -> Arg {
+fn option(setting: &Setting, flag: &Flag, of: table::Command) -> Arg {
     let mut arg = Arg::new(flag.name).long(flag.name).help(help(setting, flag));
     if let Some(letter) = flag.short {
         arg = arg.short(letter);
     }
-    let others = setting.flags.iter().map(|other| other.name).filter(|other| *other != flag.name);
-    for other in others.chain(flag.conflicts.iter().copied()) {
+    let siblings =
+        setting.flags.iter().filter(|other| other.commands.contains(&of) && other.name != flag.name);
+    for other in siblings.map(|other| other.name).chain(flag.conflicts.iter().copied()) {
         arg = arg.conflicts_with(other);
     }
     match flag.value {
         // A value such as -1 is for the setting's own check, which says what it should be.
-        FlagValue::Takes(name) => arg.value_name(name).action(ArgAction::Set).allow_hyphen_values(matches!(setting.kind, Kind::Count | Kind::Seconds)),
+        FlagValue::Takes(name) => arg
+            .value_name(name)
+            .action(ArgAction::Set)
+            .allow_hyphen_values(matches!(setting.kind, Kind::Count | Kind::Seconds)),
         FlagValue::Means(_) => arg.action(ArgAction::SetTrue),
     }
 }
