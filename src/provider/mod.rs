@@ -11,6 +11,7 @@ use crate::model::response::{CallError, Delta, Response};
 use crate::provider::endpoint::Endpoint;
 use crate::provider::http::Http;
 
+pub mod catalog;
 pub mod endpoint;
 pub mod http;
 pub mod lines;

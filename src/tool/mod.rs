@@ -74,4 +74,58 @@ pub struct Output {
     pub diff: Option<String>,
 }
 
+impl Output {
+    /// What the model reads of a call that went well.
+    pub fn said(text: impl Into<String>) -> Self {
+        Self { text: text.into(), ..Self::default() }
+    }
+    /// What the model reads of a call that failed.
+    pub fn failed(text: impl Into<String>) -> Self {
+        Self { text: text.into(), failed: true, ..Self::default() }
+    }
+}
+
+/// A built-in tool.
+pub struct Row {
+    /// Its name.
+    pub name: &'static str,
+    /// Makes it.
+    pub new: fn() -> Arc<dyn Tool>,
+}
+
+/// The built-in tools, in catalog order.
+pub const TOOLS: &[Row] = &[
+    Row { name: "read", new: || Arc::new(read::Read::new()) },
+    Row { name: "todowrite", new: || Arc::new(todo::TodoWrite::new()) },
+    Row { name: "todoread", new: || Arc::new(todo::TodoRead::new()) },
+    Row { name: "question", new: || Arc::new(question::Question::new()) },
+    Row { name: "edit", new: || Arc::new(edit::Edit::new()) },
+    Row { name: "write", new: || Arc::new(write::Write::new()) },
+];
+
+/// The most characters of one call's text that a model is given.
+pub const MAX_OUTPUT_CHARS: usize = 100_000;
+
+/// A built-in tool's spec.
+fn spec(name: &str, description: &str, schema: Value) -> ToolSpec {
+    ToolSpec { name: name.into(), description: description.into(), schema: Arc::new(schema) }
+}
+
+/// A checked argument that is a string; empty when it is not there.
+fn text<'a>(arguments: &'a Map<String, Value>, name: &str) -> &'a str {
+    arguments.get(name).and_then(Value::as_str).unwrap_or_default()
+}
+
+pub mod arguments;
+pub mod edit;
+mod file;
+pub mod question;
+pub mod read;
+pub mod schema;
+pub mod bash;
+pub mod glob;
+pub mod grep;
+mod search;
 pub mod seen;
+pub mod todo;
+pub mod write;

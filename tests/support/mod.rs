@@ -2,4 +2,5 @@
 #![allow(dead_code)]
 
 pub mod chat;
+pub mod gate;
 pub mod server;
