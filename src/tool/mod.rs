@@ -117,14 +117,14 @@ fn text<'a>(arguments: &'a Map<String, Value>, name: &str) -> &'a str {
 }
 
 pub mod arguments;
+pub mod bash;
 pub mod edit;
 mod file;
+pub mod glob;
+pub mod grep;
 pub mod question;
 pub mod read;
 pub mod schema;
-pub mod bash;
-pub mod glob;
-pub mod grep;
 mod search;
 pub mod seen;
 pub mod todo;
