@@ -110,6 +110,15 @@ async fn the_end_mark_ends_the_call_though_the_connection_stays_open() {
     assert_eq!(text_of(&response.unwrap()), "Done");
 }
 
+#[tokio::test]
+async fn an_answer_that_said_why_it_ended_is_whole_though_nothing_follows() {
+    let server = Server::start([Reply::sse([chat::text("Done"), chat::finish("stop")]).hold()]);
+    let mut endpoint = given::endpoint(&server.base_uri());
+    endpoint.timeouts.idle = SHORT;
+    let (response, _) = call_with(endpoint).await;
+    assert_eq!(text_of(&response.unwrap()), "Done");
+}
+
 /// anthropics/claude-code#61001
 #[tokio::test]
 async fn a_stream_that_goes_silent_is_a_timeout_that_keeps_what_had_come() {
