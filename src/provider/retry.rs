@@ -6,6 +6,7 @@
 
 use std::time::Duration;
 
+use crate::model::port::BoxFuture;
 use crate::model::request::Request;
 use crate::model::response::{CallError, CallErrorKind, Delta, Response};
 use crate::provider::Client;
@@ -22,6 +23,8 @@ pub struct Policy {
     pub give_up: Duration,
     /// Random numbers from 0 to 1 that spread the waits of many clients.
     pub jitter: Box<dyn FnMut() -> f64 + Send>,
+    /// How to wait.
+    pub sleep: Box<dyn FnMut(Duration) -> BoxFuture<'static, ()> + Send>,
 }
 
 impl Default for Policy {
@@ -33,6 +36,7 @@ impl Default for Policy {
             longest_wait: Duration::from_secs(60),
             give_up: Duration::from_secs(600),
             jitter: Box::new(random),
+            sleep: Box::new(|wait| Box::pin(tokio::time::sleep(wait))),
         }
     }
 }
@@ -74,7 +78,7 @@ pub async fn call(
             sink(Delta::Void);
         }
         notice(Retry { attempt, attempts: policy.attempts, wait, error: &error });
-        tokio::time::sleep(wait).await;
+        (policy.sleep)(wait).await;
         attempt += 1;
     }
 }

@@ -19,6 +19,9 @@ const AFTERMATH: Duration = Duration::from_secs(10);
 /// The most white space before the first byte that tells what a body is.
 const MOST_PADDING: usize = 4096;
 
+/// How much of an answer is kept for a message.
+const MOST_START: usize = 256;
+
 /// Where deltas go.
 pub type Sink<'a> = dyn FnMut(Delta) + Send + 'a;
 
@@ -135,6 +138,8 @@ pub struct Reader {
     framing: Framing,
     state: State,
     total: usize,
+    /// The first bytes, to be shown when the whole turns out to be no answer.
+    start: Vec<u8>,
 }
 
 #[derive(Debug)]
@@ -161,7 +166,7 @@ impl From<TooLarge> for Stop {
 impl Reader {
     /// A reader for a new answer.
     pub fn new(framing: Framing) -> Self {
-        Self { framing, state: State::Unknown(Vec::new()), total: 0 }
+        Self { framing, state: State::Unknown(Vec::new()), total: 0, start: Vec::new() }
     }
 
     /// Whether the body is one document.
@@ -180,6 +185,8 @@ impl Reader {
         if self.total > MOST_ANSWER {
             return Err(TooLarge { most: MOST_ANSWER }.into());
         }
+        let room = MOST_START.saturating_sub(self.start.len()).min(bytes.len());
+        self.start.extend_from_slice(bytes.get(..room).unwrap_or_default());
         let begun;
         let bytes = match &mut self.state {
             State::Unknown(start) => {
@@ -246,7 +253,12 @@ impl Reader {
         decoder.flush(sink);
         match result {
             Err(Stop::Fault(fault)) => Err(fault),
-            Ok(()) | Err(Stop::Done) => decoder.end(),
+            Ok(()) | Err(Stop::Done) => decoder.end().map_err(|fault| match fault {
+                Fault::Foreign(shown) if shown.is_empty() => {
+                    Fault::Foreign(excerpt(&String::from_utf8_lossy(&self.start)))
+                }
+                fault => fault,
+            }),
         }
     }
 }

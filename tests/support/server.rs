@@ -66,6 +66,7 @@ pub struct Gate(Arc<(Mutex<bool>, Condvar)>);
 enum Action {
     Send(Vec<u8>),
     Wait(Gate),
+    Beat(Vec<u8>),
     Hold,
     Cut,
     Reset,
@@ -199,12 +200,18 @@ impl Reply {
     /// Sends one more piece of the body.
     #[must_use]
     pub fn send(self, piece: impl AsRef<[u8]>) -> Self {
-        self.then(Action::Send(piece.as_ref().to_vec()))
+        let piece = piece.as_ref();
+        if piece.is_empty() { self } else { self.then(Action::Send(piece.to_vec())) }
     }
     /// Waits until the test opens the gate.
     #[must_use]
     pub fn wait(self, gate: &Gate) -> Self {
         self.then(Action::Wait(gate.clone()))
+    }
+    /// Sends this piece again and again, every few milliseconds, until the client goes away or the server is dropped.
+    #[must_use]
+    pub fn beat(self, piece: impl AsRef<[u8]>) -> Self {
+        self.then(Action::Beat(piece.as_ref().to_vec()))
     }
     /// Sends nothing more and keeps the connection open until the client goes away or the server is dropped.
     #[must_use]
@@ -232,6 +239,11 @@ impl Gate {
     pub fn open(&self) {
         *self.0.0.lock().unwrap() = true;
         self.0.1.notify_all();
+    }
+    /// Blocks until the gate is open, for an answering function that must not answer yet.
+    pub fn block(&self) {
+        let open = self.0.0.lock().unwrap();
+        drop(self.0.1.wait_timeout_while(open, PATIENCE, |open| !*open).unwrap());
     }
     fn is_open(&self) -> bool {
         *self.0.0.lock().unwrap()
@@ -297,18 +309,22 @@ fn perform(stream: &mut TcpStream, reply: Reply, shared: &Shared) -> Option<()> 
         head.push_str(&format!("{name}: {value}\r\n"));
     }
     head.push_str("\r\n");
-    stream.write_all(head.as_bytes()).ok()?;
+    let mut waiting = head.into_bytes();
     for action in reply.actions {
+        if !matches!(action, Action::Send(_)) {
+            stream.write_all(&std::mem::take(&mut waiting)).ok()?;
+        }
         match action {
-            Action::Send(piece) if piece.is_empty() => {}
-            Action::Send(piece) => {
-                let mut framed = format!("{:x}\r\n", piece.len()).into_bytes();
-                framed.extend_from_slice(&piece);
-                framed.extend_from_slice(b"\r\n");
-                stream.write_all(&framed).ok()?;
-            }
+            Action::Send(piece) => frame(&mut waiting, &piece),
             Action::Wait(gate) => pause(stream, shared, || gate.is_open())?,
             Action::Hold => pause(stream, shared, || false)?,
+            Action::Beat(piece) => {
+                let mut framed = Vec::new();
+                frame(&mut framed, &piece);
+                let mut beating = stream.try_clone().ok()?;
+                pause(stream, shared, || beating.write_all(&framed).is_err())?;
+                return None;
+            }
             Action::Cut => return None,
             Action::Reset => {
                 let _ = rustix::net::sockopt::set_socket_linger(&*stream, Some(Duration::ZERO));
@@ -316,11 +332,20 @@ fn perform(stream: &mut TcpStream, reply: Reply, shared: &Shared) -> Option<()> 
             }
         }
     }
-    stream.write_all(b"0\r\n\r\n").ok()
+    // What nothing interrupts is sent at once, so that the end of a body is there with its last piece.
+    frame(&mut waiting, b"");
+    stream.write_all(&waiting).ok()
+}
+
+/// Appends one chunk of a body; an empty one is its end.
+fn frame(out: &mut Vec<u8>, piece: &[u8]) {
+    out.extend_from_slice(format!("{:x}\r\n", piece.len()).as_bytes());
+    out.extend_from_slice(piece);
+    out.extend_from_slice(b"\r\n");
 }
 
 /// Waits until `done`, and counts a client that goes away meanwhile; none when it did or the server was dropped.
-fn pause(stream: &mut TcpStream, shared: &Shared, done: impl Fn() -> bool) -> Option<()> {
+fn pause(stream: &mut TcpStream, shared: &Shared, mut done: impl FnMut() -> bool) -> Option<()> {
     let _ = stream.set_read_timeout(Some(TICK));
     let result = loop {
         if done() {

@@ -2,28 +2,41 @@
 
 use std::convert::Infallible;
 use std::pin::Pin;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
+use tokio::time::Instant;
 
 /// The body.
 #[derive(Debug)]
 pub struct Pieces {
-    pieces: Vec<Bytes>,
-    taken: Arc<AtomicUsize>,
+    pieces: std::vec::IntoIter<Bytes>,
     left: u64,
+    taken: Taken,
 }
 
+/// When a piece was last taken to be sent; none before the first.
+#[derive(Clone, Debug, Default)]
+pub struct Taken(Arc<Mutex<Option<Instant>>>);
+
 impl Pieces {
-    /// A body of these pieces, in order. The counter says how many were taken, for the timer that watches the sending.
-    pub fn new(mut pieces: Vec<Bytes>) -> (Self, Arc<AtomicUsize>) {
+    /// A body of these pieces, in order, and its clock.
+    pub fn new(mut pieces: Vec<Bytes>) -> (Self, Taken) {
         pieces.retain(|piece| !piece.is_empty());
-        let taken = Arc::new(AtomicUsize::new(0));
-        let left = length(&pieces);
-        (Self { pieces, taken: Arc::clone(&taken), left }, taken)
+        let (left, taken) = (length(&pieces), Taken::default());
+        (Self { pieces: pieces.into_iter(), left, taken: taken.clone() }, taken)
+    }
+}
+
+impl Taken {
+    /// The moment.
+    pub fn last(&self) -> Option<Instant> {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+    fn now(&self) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
     }
 }
 
@@ -40,9 +53,8 @@ impl Body for Pieces {
         mut self: Pin<&mut Self>,
         _: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        let next = self.taken.load(Ordering::Relaxed);
-        let Some(piece) = self.pieces.get(next).cloned() else { return Poll::Ready(None) };
-        self.taken.store(next + 1, Ordering::Relaxed);
+        let Some(piece) = self.pieces.next() else { return Poll::Ready(None) };
+        self.taken.now();
         self.left = self.left.saturating_sub(piece.len() as u64);
         Poll::Ready(Some(Ok(Frame::data(piece))))
     }

@@ -104,12 +104,12 @@ impl Called<'_> {
 
     /// The request could not be sent, or no answer came.
     pub fn unreachable(&self, error: &reqwest::Error) -> CallError {
-        let why = innermost(error);
+        let why = match error.is_timeout() {
+            true => format!("no connection within {} s", self.endpoint.timeouts.connect.as_secs_f64()),
+            false => innermost(error),
+        };
         if error.is_builder() {
             return self.unusable(&why);
-        }
-        if error.is_timeout() {
-            return self.timeout(self.endpoint.timeouts.connect, "no connection");
         }
         // A certificate is not mended by another attempt.
         let retryable = !why.contains("certificate");

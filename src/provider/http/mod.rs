@@ -5,7 +5,6 @@
 
 use std::future::pending;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -71,18 +70,15 @@ impl Http {
             .header(reqwest::header::CONTENT_LENGTH, length)
             .body(reqwest::Body::wrap(body));
         let mut sending = std::pin::pin!(request.send());
-        let mut progress = 0;
+        let mut clock = Instant::now();
         let response = loop {
-            // The clock starts anew while the request is still being taken. Connecting has a clock of its own.
-            let quiet = if progress == 0 { waits.connect.max(waits.first_byte) } else { waits.first_byte };
             tokio::select! {
                 sent = &mut sending => break sent.map_err(|error| called.unreachable(&error))?,
-                () = sleep(quiet) => {
-                    let now = taken.load(Ordering::Relaxed);
-                    if now == progress {
-                        return Err(called.timeout(quiet, "no answer"));
-                    }
-                    progress = now;
+                () = until(clock.checked_add(waits.first_byte)) => match taken.last() {
+                    // Connecting has a clock of its own.
+                    None => clock = Instant::now(),
+                    Some(last) if last <= clock => return Err(called.timeout(waits.first_byte, "no answer")),
+                    Some(last) => clock = last,
                 }
             }
         };
@@ -183,10 +179,6 @@ pub fn secret_header(called: &Called<'_>, name: &str, value: &str) -> Result<Hea
     })?;
     value.set_sensitive(true);
     Ok(value)
-}
-
-async fn sleep(wait: Duration) {
-    until(Instant::now().checked_add(wait)).await;
 }
 
 /// A moment beyond what the clock can count never comes.

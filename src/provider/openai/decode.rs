@@ -5,14 +5,15 @@
 
 use std::sync::Arc;
 
+use serde_json::Value;
 use serde_json::value::RawValue;
-use serde_json::{Map, Value};
 
-use crate::model::response::{Content, Delta, Finish, FinishReason, Part, Response, Usage};
+use crate::model::response::{Delta, Response, Usage};
 use crate::provider::http::said::{Said, excerpt};
-use crate::provider::openai::calls::{Calls, Slot, is_object};
+use crate::provider::openai::calls::Calls;
 use crate::provider::openai::chunk::{self, Call, Choice, Chunk, Message, Piece};
 use crate::provider::openai::details::Details;
+use crate::provider::openai::finish::is_failure;
 use crate::provider::openai::think::{Kind, Think};
 use crate::provider::openai::usage;
 use crate::provider::stream::{Decode, Fault, Sink, Step};
@@ -20,15 +21,15 @@ use crate::provider::stream::{Decode, Fault, Sink, Step};
 /// The decoder of one answer.
 #[derive(Debug, Default)]
 pub struct Decoder {
-    parts: Vec<Building>,
-    calls: Calls,
-    think: Think,
-    details: Details,
+    pub(super) parts: Vec<Building>,
+    pub(super) calls: Calls,
+    pub(super) think: Think,
+    pub(super) details: Details,
     /// What the provider wants back with the message.
-    extra: Option<Value>,
-    usage: Usage,
-    finish: Option<Arc<str>>,
-    refused: bool,
+    pub(super) extra: Option<Value>,
+    pub(super) usage: Usage,
+    pub(super) finish: Option<Arc<str>>,
+    pub(super) refused: bool,
     /// The field that readable reasoning comes in, once one was used.
     source: Option<Source>,
     /// Bytes of content and reasoning so far, to tell what a repeated whole message adds.
@@ -43,7 +44,7 @@ pub struct Decoder {
 }
 
 #[derive(Debug)]
-enum Building {
+pub(super) enum Building {
     Text(String),
     Reasoning(String),
     Call(usize),
@@ -282,7 +283,7 @@ impl Decoder {
         }
     }
 
-    fn push_text(&mut self, text: &str, sink: &mut Sink<'_>) {
+    pub(super) fn push_text(&mut self, text: &str, sink: &mut Sink<'_>) {
         if text.is_empty() {
             return;
         }
@@ -299,7 +300,7 @@ impl Decoder {
         }
     }
 
-    fn push_reasoning(&mut self, text: &str, sink: &mut Sink<'_>) {
+    pub(super) fn push_reasoning(&mut self, text: &str, sink: &mut Sink<'_>) {
         if text.is_empty() {
             return;
         }
@@ -353,101 +354,6 @@ impl Decoder {
             }
         }
     }
-
-    fn response(&mut self) -> Response {
-        // What looked like the start of a tag was text after all; its delta is not worth a late one.
-        let mut think = std::mem::take(&mut self.think);
-        think.end(&mut |kind, piece| match kind {
-            Kind::Text => self.push_text(piece, &mut |_| {}),
-            Kind::Reasoning => self.push_reasoning(piece, &mut |_| {}),
-        });
-        let mut parts = Vec::new();
-        for building in &self.parts {
-            match building {
-                Building::Text(text) => parts.push(plain(Content::Text(text.clone()))),
-                Building::Reasoning(text) => parts.push(plain(Content::Reasoning(text.clone()))),
-                Building::Call(place) => {
-                    if let Some(slot) = self.calls.get(*place) {
-                        self.finished(slot, self.calls.is_last(*place), &mut parts);
-                    }
-                }
-            }
-        }
-        if let Some(state) = self.state() {
-            match parts.iter_mut().find(|part| matches!(part.content, Content::Reasoning(_))) {
-                Some(part) => part.state = Some(state),
-                None => {
-                    parts.insert(0, Part { content: Content::Reasoning(String::new()), state: Some(state) });
-                }
-            }
-        }
-        Response { parts, finish: self.reason(), usage: self.usage }
-    }
-
-    fn state(&mut self) -> Option<Value> {
-        let mut state = Map::new();
-        if let Some(details) = self.details.take() {
-            state.insert("reasoning_details".into(), details);
-        }
-        if let Some(extra) = self.extra.take() {
-            state.insert("extra_content".into(), extra);
-        }
-        (!state.is_empty()).then_some(Value::Object(state))
-    }
-
-    /// A slot's call, or its calls where several were glued together. Only the last call can have been cut off while it
-    /// had no arguments yet.
-    fn finished(&self, slot: &Slot, last: bool, parts: &mut Vec<Part>) {
-        let whole = self.finish.is_some() && self.normal() != FinishReason::Length;
-        let objects = slot.arguments.objects();
-        for (place, text) in objects.into_iter().enumerate() {
-            let empty = text.trim().is_empty();
-            let nothing = empty || matches!(text.trim(), "null" | "\"null\"" | "\"\"");
-            let complete = whole || if empty { !last } else { nothing || is_object(text) };
-            let first = place == 0;
-            parts.push(Part {
-                content: Content::Call {
-                    id: if first { slot.id.clone() } else { String::new() },
-                    name: slot.name.clone(),
-                    arguments: if nothing { "{}".into() } else { text.to_owned() },
-                    complete,
-                },
-                state: slot
-                    .extra
-                    .clone()
-                    .filter(|_| first)
-                    .map(|extra| Value::Object(Map::from_iter([("extra_content".to_owned(), extra)]))),
-            });
-        }
-    }
-
-    fn reason(&self) -> Finish {
-        let reason = if self.refused { FinishReason::Filtered } else { self.normal() };
-        Finish { reason, raw: self.finish.clone() }
-    }
-
-    fn normal(&self) -> FinishReason {
-        match self.finish.as_deref() {
-            None | Some("stop" | "eos" | "eos_token" | "end_turn" | "stop_sequence" | "STOP") => {
-                FinishReason::Stop
-            }
-            Some("tool_calls" | "function_call" | "tool_use") => FinishReason::ToolCalls,
-            Some("length" | "max_tokens" | "max_output_tokens" | "model_length" | "MAX_TOKENS") => {
-                FinishReason::Length
-            }
-            Some("content_filter" | "sensitive" | "safety" | "SAFETY" | "refusal") => FinishReason::Filtered,
-            Some(_) => FinishReason::Other,
-        }
-    }
-}
-
-fn plain(content: Content) -> Part {
-    Part { content, state: None }
-}
-
-/// Finish reasons that say that the provider failed, not that the model stopped.
-fn is_failure(reason: &str) -> bool {
-    matches!(reason, "error" | "network_error" | "server_error" | "insufficient_system_resource" | "abort")
 }
 
 /// Choices beyond the first are other answers to the same question. One without an index is the first.

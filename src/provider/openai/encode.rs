@@ -29,8 +29,6 @@ pub(super) struct Encoder {
     head: Option<Head>,
     blocks: Vec<Block>,
     tools: Option<(Arc<[ToolSpec]>, Bytes)>,
-    /// Items encoded since the start, for the test that a step costs what is new.
-    pub(super) encoded: usize,
 }
 
 #[derive(Debug)]
@@ -127,7 +125,6 @@ impl Encoder {
             });
             let length = length.map_or(rest.len(), |last| last + 1);
             writer.message(rest.get(..length).unwrap_or_default());
-            self.encoded += length;
             start += length;
             if writer.len() >= BLOCK || start == items.len() {
                 self.blocks.push(Block { end: start, bytes: writer.take() });
@@ -253,4 +250,97 @@ fn effort(endpoint: &Endpoint, gear: Gear) -> Option<&'static str> {
 pub(super) fn put(out: &mut Vec<u8>, value: &(impl Serialize + ?Sized)) {
     let written = serde_json::to_writer(out, value);
     debug_assert!(written.is_ok());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::item::ItemId;
+    use crate::model::port::ImageSource;
+    use crate::model::request::{Purpose, Sampling};
+    use crate::provider::endpoint::{Model, Timeouts};
+
+    struct NoImages;
+    impl ImageSource for NoImages {
+        fn load(&self, _: &str) -> Option<Bytes> {
+            None
+        }
+    }
+
+    fn endpoint() -> Endpoint {
+        Endpoint {
+            provider: "acme".into(),
+            protocol: "openai".into(),
+            base_uri: "http://there".into(),
+            key: None,
+            organization: None,
+            project: None,
+            headers: Vec::new(),
+            replay_reasoning: false,
+            token_limit: None,
+            model: Model { name: "scripted".into(), ..Model::default() },
+            timeouts: Timeouts::default(),
+        }
+    }
+
+    fn request(items: &[Arc<Item>], tools: &Arc<[ToolSpec]>) -> Request {
+        Request {
+            purpose: Purpose::Work,
+            runtime: "crystal/main".into(),
+            items: Arc::new(items.to_vec()),
+            tools: Arc::clone(tools),
+            tool_choice: ToolChoice::Auto,
+            sampling: Sampling::default(),
+            output_schema: None,
+            stream: true,
+            accepts_images: false,
+            images: Arc::new(NoImages),
+        }
+    }
+
+    /// Appends a round of two items with 10 KB.
+    fn grow(items: &mut Vec<Arc<Item>>) {
+        let text: Arc<str> = "lorem ipsum ".repeat(900).into();
+        let user = Body::User { text, images: Vec::new() };
+        for body in [user, Body::Assistant { text: "ok".into() }] {
+            items.push(Arc::new(Item::new(ItemId::new(format!("i{}", items.len())), body)));
+        }
+    }
+
+    #[test]
+    fn a_step_encodes_what_is_new_and_shares_the_rest() {
+        let (endpoint, mut encoder, mut items) = (endpoint(), Encoder::default(), Vec::new());
+        let quirks = Quirks::of(&endpoint);
+        let tools: Arc<[ToolSpec]> =
+            Arc::new([ToolSpec { name: "t".into(), description: "".into(), schema: Arc::new(json!({})) }]);
+        for _ in 0..50 {
+            grow(&mut items);
+        }
+        let first = encoder.encode(&request(&items, &tools), &endpoint, &quirks);
+        grow(&mut items);
+        let second = encoder.encode(&request(&items, &tools), &endpoint, &quirks);
+        let shared = |piece: &&Bytes| first.iter().any(|old| old.as_ptr() == piece.as_ptr());
+        let new: usize = second.iter().filter(|piece| !shared(piece)).map(Bytes::len).sum();
+        let total: usize = second.iter().map(Bytes::len).sum();
+        assert!(total > 500_000 && new < 12_000, "{new} of {total} bytes are new");
+        assert!(second.len() < 40, "{} pieces", second.len());
+    }
+
+    #[test]
+    fn an_item_that_changed_is_encoded_again_with_what_follows() {
+        let (endpoint, mut encoder, mut items) = (endpoint(), Encoder::default(), Vec::new());
+        let quirks = Quirks::of(&endpoint);
+        let tools: Arc<[ToolSpec]> = Arc::new([]);
+        for _ in 0..20 {
+            grow(&mut items);
+        }
+        encoder.encode(&request(&items, &tools), &endpoint, &quirks);
+        if let Some(item) = items.get_mut(20) {
+            *item =
+                Arc::new(Item::new(ItemId::new("x"), Body::User { text: "changed".into(), images: vec![] }));
+        }
+        let again = encoder.encode(&request(&items, &tools), &endpoint, &quirks).concat();
+        let fresh = Encoder::default().encode(&request(&items, &tools), &endpoint, &quirks).concat();
+        assert_eq!(again, fresh);
+    }
 }

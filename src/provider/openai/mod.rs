@@ -21,6 +21,7 @@ mod chunk;
 pub mod decode;
 mod details;
 mod encode;
+mod finish;
 mod messages;
 mod quirks;
 mod think;
