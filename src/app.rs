@@ -17,13 +17,13 @@ use crate::home::{permissions, trust};
 use crate::hook::dispatch::Dispatcher;
 use crate::model::judgement::Approval;
 use crate::model::port::Operator;
-use crate::plugin::bundled;
+use crate::plugin::load::{self as plugins, Options as Loading};
 use crate::process::environment::{Environment as Commands, Hidden};
-use crate::provider::PROTOCOLS;
 use crate::provider::catalog::Catalog;
 use crate::provider::catalog::choice::{Named, Wanted};
 use crate::provider::endpoint::Endpoint;
 use crate::provider::http::Http;
+use crate::provider::{PROTOCOLS, Protocol};
 use crate::session::blob::Blobs;
 use crate::session::budget::Limits;
 use crate::session::clients::Clients;
@@ -83,7 +83,7 @@ pub async fn open(opening: Opening<'_>) -> Result<Opened, Failure> {
     let file = stored(settings, home, &workspace)?;
     let wanted = file.as_ref().map_or_else(|| Wanted::of(settings), |file| goes_on_with(settings, file));
     let endpoint = Arc::new(endpoint(&catalog, &wanted, &keys)?);
-    let clients = clients(&endpoint)?;
+    let clients = clients(&endpoint).await?;
     let tools = tools(&catalog, &keys)?;
     let grants = grants(home, &workspace)?;
 
@@ -176,17 +176,27 @@ fn goes_on_with(settings: &Settings, loaded: &Loaded) -> Wanted {
 }
 
 fn endpoint(catalog: &Catalog, wanted: &Wanted, keys: &Keys<'_>) -> Result<Endpoint, Failure> {
-    let tokens: Vec<&str> =
-        PROTOCOLS.iter().map(|row| row.token).chain(bundled::PROTOCOLS.iter().copied()).collect();
+    let tokens: Vec<&str> = PROTOCOLS.iter().map(|row| row.token).chain(BUNDLED.iter().copied()).collect();
     let choice = catalog.choose(wanted, &tokens, keys).map_err(Failure::usage)?;
     choice.endpoint(keys).map_err(Failure::usage)
 }
 
+/// Protocols that bundled plugins of the same name contribute.
+const BUNDLED: &[&str] = &["offline"];
+
+async fn bundled(token: &str) -> Result<Arc<dyn Protocol>, Failure> {
+    let options = Loading::new()
+        .map_err(|error| Failure::usage(format!("the watchdog of script VMs cannot start: {error}")))?;
+    let plugin = plugins::load_bundled(token, options).await.map_err(Failure::usage)?;
+    let mut found = plugin.registered().protocols().into_iter().filter(|protocol| protocol.token() == token);
+    found.next().ok_or_else(|| Failure::usage(format!("plugin '{token}' contributes no protocol {token}")))
+}
+
 /// The clients of the chosen protocol. A plugin's VM starts only here, when its protocol was chosen.
-fn clients(endpoint: &Arc<Endpoint>) -> Result<Clients, Failure> {
+async fn clients(endpoint: &Arc<Endpoint>) -> Result<Clients, Failure> {
     let protocol = match PROTOCOLS.iter().find(|row| row.token == &*endpoint.protocol) {
-        Some(row) => (row.new)(Http::default()),
-        None => bundled::protocol(&endpoint.protocol).map_err(Failure::usage)?,
+        Some(row) => Arc::from((row.new)(Http::default())),
+        None => bundled(&endpoint.protocol).await?,
     };
     Clients::new(protocol, Arc::clone(endpoint)).map_err(Failure::usage)
 }

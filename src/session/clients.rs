@@ -8,7 +8,7 @@ use crate::provider::{Client, Protocol};
 
 /// Clients of one provider.
 pub struct Clients {
-    protocol: Box<dyn Protocol>,
+    protocol: Arc<dyn Protocol>,
     endpoint: Arc<Endpoint>,
     own: Box<dyn Client>,
     other: Option<(Arc<str>, Box<dyn Client>)>,
@@ -16,7 +16,7 @@ pub struct Clients {
 
 impl Clients {
     /// Connects to the endpoint's model.
-    pub fn new(protocol: Box<dyn Protocol>, endpoint: Arc<Endpoint>) -> Result<Self, CallError> {
+    pub fn new(protocol: Arc<dyn Protocol>, endpoint: Arc<Endpoint>) -> Result<Self, CallError> {
         let own = protocol.client(Arc::clone(&endpoint))?;
         Ok(Self { protocol, endpoint, own, other: None })
     }
