@@ -310,7 +310,7 @@ mod tests {
     #[test]
     fn a_step_encodes_what_is_new_and_shares_the_rest() {
         let (endpoint, mut encoder, mut items) = (endpoint(), Encoder::default(), Vec::new());
-        let quirks = Quirks::of(&endpoint);
+        let quirks = Quirks::of(&endpoint, "http://there");
         let tools: Arc<[ToolSpec]> =
             Arc::new([ToolSpec { name: "t".into(), description: "".into(), schema: Arc::new(json!({})) }]);
         for _ in 0..50 {
@@ -329,7 +329,7 @@ mod tests {
     #[test]
     fn an_item_that_changed_is_encoded_again_with_what_follows() {
         let (endpoint, mut encoder, mut items) = (endpoint(), Encoder::default(), Vec::new());
-        let quirks = Quirks::of(&endpoint);
+        let quirks = Quirks::of(&endpoint, "http://there");
         let tools: Arc<[ToolSpec]> = Arc::new([]);
         for _ in 0..20 {
             grow(&mut items);

@@ -54,9 +54,10 @@ impl Protocol for OpenAi {
     }
 
     fn client(&self, endpoint: Arc<Endpoint>) -> Result<Box<dyn Client>, CallError> {
-        let uri = format!("{}/chat/completions", endpoint.base_uri.trim_end_matches('/'));
+        let base = if endpoint.base_uri.is_empty() { BASE_URI } else { &endpoint.base_uri };
+        let uri = format!("{}/chat/completions", base.trim_end_matches('/'));
         let headers = headers(&Called { endpoint: &endpoint, uri: &uri })?;
-        let quirks = Quirks::of(&endpoint);
+        let quirks = Quirks::of(&endpoint, &uri);
         Ok(Box::new(Conversation {
             http: self.http.clone(),
             endpoint,

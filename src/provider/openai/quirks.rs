@@ -24,8 +24,8 @@ pub(super) enum Field {
 
 impl Quirks {
     /// What is known before the first request.
-    pub(super) fn of(endpoint: &Endpoint) -> Self {
-        let own = endpoint.base_uri.contains("://api.openai.com");
+    pub(super) fn of(endpoint: &Endpoint, uri: &str) -> Self {
+        let own = uri.contains("://api.openai.com/");
         let usual = if own { TokenLimit::MaxCompletionTokens } else { TokenLimit::MaxTokens };
         Self {
             token_limit: endpoint.token_limit.unwrap_or(usual),
@@ -100,4 +100,32 @@ fn speaks_of_a_field(error: &CallError) -> bool {
     let text = error.message.to_ascii_lowercase();
     matches!(error.code.as_deref(), Some("unsupported_parameter" | "unsupported_value" | "unknown_parameter"))
         || WORDS.iter().any(|words| text.contains(words))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::provider::endpoint::{Model, Timeouts};
+
+    #[test]
+    fn only_openai_itself_is_asked_for_completion_tokens_unless_the_entry_says_so() {
+        let mut endpoint = Endpoint {
+            provider: "acme".into(),
+            protocol: "openai".into(),
+            base_uri: String::new(),
+            key: None,
+            organization: None,
+            project: None,
+            headers: Vec::new(),
+            replay_reasoning: false,
+            token_limit: None,
+            model: Model::default(),
+            timeouts: Timeouts::default(),
+        };
+        let name = |endpoint: &Endpoint, uri| Quirks::of(endpoint, uri).limit_name();
+        assert_eq!(name(&endpoint, "https://api.openai.com/v1/chat/completions"), "max_completion_tokens");
+        assert_eq!(name(&endpoint, "http://127.0.0.1:11434/v1/chat/completions"), "max_tokens");
+        endpoint.token_limit = Some(TokenLimit::MaxTokens);
+        assert_eq!(name(&endpoint, "https://api.openai.com/v1/chat/completions"), "max_tokens");
+    }
 }
