@@ -9,7 +9,7 @@ use crate::hook::moment::{Accepted, Given, Moment, Offer, Rejection, place};
 use crate::hook::prompt::Segment;
 use crate::hook::rebuild::{Held, check_kinds, rebuild};
 use crate::hook::reply::{kind, object, take, take_bool, take_list, take_text, unlisted, wrong};
-use crate::model::item::{Items, Kind};
+use crate::model::item::{Item, Items, Kind};
 use crate::model::request::{ToolChoice, ToolSpec};
 
 /// `PreStep`: a step is about to begin.
@@ -323,6 +323,17 @@ impl Moment for PostLlmResponse {
 }
 
 impl PostLlmResponse {
+    /// Refuses a new item under an id that the conversation has already.
+    fn check_ids(&self, items: &[Arc<Item>]) -> Result<(), Rejection> {
+        let own = |item: &&Arc<Item>| self.response.items.iter().any(|was| was.id == item.id);
+        let new: Vec<_> = items.iter().filter(|item| !own(item)).collect();
+        let taken = |item: &&&Arc<Item>| self.messages.iter().any(|sent| sent.id == item.id);
+        match new.iter().find(taken) {
+            None => Ok(()),
+            Some(item) => Err(Rejection::rule(format!("it repeats the item id `{}`", item.id))),
+        }
+    }
+
     fn answer(&mut self, mut new: Map<String, Value>) -> Result<Vec<String>, Rejection> {
         if let Some(reason) = take(&mut new, "finish_reason") {
             self.response.finish_reason = serde_json::from_value(reason.clone())
@@ -331,6 +342,7 @@ impl PostLlmResponse {
         let before: Items = Arc::new(self.response.items.clone());
         if let Some(items) = rebuild(&before, new.remove("items"), None, &self.held)? {
             check_kinds(&items, &[Kind::Assistant, Kind::Reasoning, Kind::ToolCall])?;
+            self.check_ids(&items)?;
             self.response.items = Arc::unwrap_or_clone(items);
         }
         let was = self.response.value();
