@@ -40,6 +40,8 @@ async fn approval_is_shown_the_call_and_the_facts_and_raises() {
     assert_eq!(now.facts.risk, Risk::Privileged);
     assert!(now.require_prompt, "a later handler cannot take it back");
     assert_eq!(now.reason.as_deref(), Some("it is Friday"));
+    let facts = &Approval(now).offer().arguments[1];
+    assert_eq!((&facts["require_prompt"], &facts["reason"]), (&json!(true), &json!("it is Friday")));
 }
 
 #[tokio::test]

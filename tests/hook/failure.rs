@@ -229,7 +229,9 @@ async fn a_plugin_that_is_gone_costs_one_note_and_blocks_at_its_guards() {
     let _ = stage.fire(schedule()).await;
     assert_eq!(
         stage.notes(),
-        ["Plugin 'Acme' stopped in mid-turn; its handlers are skipped until the turn ends."]
+        [
+            "Plugin 'Acme' stopped in mid-turn; until the turn ends its guards block and its other handlers are skipped."
+        ]
     );
     assert!(stage.fire(use_of_a_tool()).await.abort.is_some());
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use crystal::hook::table::{EVENTS, List, Run, Scope};
+use crystal::hook::table::{EVENTS, List, Run, Scope, Takes};
 use crystal::hook::{approval, commit, compaction, model, moment::Moment, prompt, session, step, tool, turn};
 
 #[test]
@@ -69,7 +69,11 @@ fn names_are_unique_documented_and_in_the_case_of_their_list() {
         let event = row.name.starts_with(char::is_uppercase);
         assert_eq!(event, row.list == List::Event, "{}", row.name);
         assert!(event || row.name.chars().all(|c| c.is_ascii_lowercase() || c == '_'), "{}", row.name);
-        assert!(row.run == Run::Sequential || row.reply.is_empty(), "{} reads a reply it ignores", row.name);
+        assert!(
+            row.run == Run::Sequential || row.takes == Takes::Nothing,
+            "{} reads a reply it ignores",
+            row.name
+        );
     }
     let count = |list| EVENTS.iter().filter(|row| row.list == list).count();
     assert_eq!((count(List::Hook), count(List::RawHook), count(List::Event)), (12, 4, 17));

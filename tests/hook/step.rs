@@ -241,3 +241,27 @@ async fn an_answer_may_be_sent_back_with_a_correction_that_says_something() {
     let (fired, _) = reply(response(), Reply::Given(sent)).await;
     assert_eq!(fired.payload.messages.len(), 2, "they were sent already");
 }
+
+#[tokio::test]
+async fn the_next_handler_sees_what_the_one_before_decided() {
+    let seen = Arc::new(std::sync::Mutex::new(Vec::new()));
+    let watch = |moment: &str| {
+        let seen = seen.clone();
+        Script::new("b").on(moment, move |offer| {
+            seen.lock().unwrap().push(offer.arguments[0].clone());
+            Ok(Reply::Nothing)
+        })
+    };
+    let stop = json!({ "reason": "cancelled", "message": "enough" });
+    let stage =
+        Stage::new([Script::new("a").gives("PreStep", replace(json!({ "stop": stop }))), watch("PreStep")]);
+    let _ = stage.fire(step()).await;
+    let stage = Stage::new([
+        Script::new("a").gives("PostLLMResponse", replace(json!({ "correction": "again" }))),
+        watch("PostLLMResponse"),
+    ]);
+    let _ = stage.fire(response()).await;
+    let seen = seen.lock().unwrap();
+    assert_eq!((&seen[0]["stop"], &seen[1]["correction"]), (&stop, &json!("again")));
+    assert!(stage.records()[0].change.as_ref().unwrap().contains("again"), "the trace shows it too");
+}
