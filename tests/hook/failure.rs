@@ -286,3 +286,21 @@ async fn a_filter_that_says_no_changes_nothing() {
     let _ = stage.fire(message()).await;
     assert_eq!(stage.outcomes(), ["filtered"]);
 }
+
+#[tokio::test]
+async fn a_reply_that_breaks_a_rule_is_skipped_but_is_no_fault() {
+    use crystal::hook::tool::ToolCall;
+    let calls = Arc::new(AtomicUsize::new(0));
+    let stage = Stage::new([Script::new("acme").on("tool_call", {
+        let calls = calls.clone();
+        move |_| match calls.fetch_add(1, Ordering::SeqCst) {
+            2 => Ok(Reply::value(json!({ "name": "unknown" }))),
+            _ => Err(threw()),
+        }
+    })]);
+    for _ in 0..5 {
+        let _ = stage.fire(ToolCall { call: call("read", "{}"), catalog: [].into() }).await;
+    }
+    assert_eq!(stage.notes().len(), 5);
+    assert_eq!(stage.breaker.paused("acme"), None, "it ended a row of faults");
+}
