@@ -42,8 +42,16 @@ impl Judgement {
 
 impl Moment for Approval {
     const PLACE: usize = place("approval");
+    /// The facts show what earlier handlers advised, where they did.
     fn offer(&self) -> Offer {
-        Offer::of([call_value(&self.0.call), self.0.facts()])
+        let mut facts = self.0.facts();
+        if self.0.require_prompt {
+            facts["require_prompt"] = true.into();
+        }
+        if let Some(reason) = &self.0.reason {
+            facts["reason"] = (**reason).into();
+        }
+        Offer::of([call_value(&self.0.call), facts])
     }
     fn accept(&self, given: Given) -> Result<Accepted<Self>, Rejection> {
         let mut advice = given.object()?;

@@ -198,9 +198,6 @@ impl Moment for PostStateCommit {
         };
         Offer::of([json!({ "proposal": proposal, "result": result_value(&self.result) })])
     }
-    fn accept(&self, given: Given) -> Result<Accepted<Self>, Rejection> {
-        Ok(Accepted::unread(given))
-    }
 }
 
 fn result_value(result: &Committed) -> Value {

@@ -78,9 +78,6 @@ impl Moment for PreCompaction {
     fn offer(&self) -> Offer {
         Offer::of([json!({ "message_count": self.message_count })])
     }
-    fn accept(&self, given: Given) -> Result<Accepted<Self>, Rejection> {
-        Ok(Accepted::unread(given))
-    }
 }
 
 impl Moment for PostCompaction {
@@ -91,8 +88,5 @@ impl Moment for PostCompaction {
             payload["summary_id"] = (**id).into();
         }
         Offer::of([payload])
-    }
-    fn accept(&self, given: Given) -> Result<Accepted<Self>, Rejection> {
-        Ok(Accepted::unread(given))
     }
 }

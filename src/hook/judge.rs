@@ -11,9 +11,9 @@ use crate::hook::clock::Clock;
 use crate::hook::context::{Chain, Context, Outcome, TraceRecord};
 use crate::hook::dispatch::{Cause, Dispatcher, Slot};
 use crate::hook::handler::{Fault, Plugin};
-use crate::hook::moment::{Given, Moment, Rejection, Reply};
+use crate::hook::moment::{Accepted, Given, Moment, Rejection, Reply};
 use crate::hook::reply::{kind, object, take, take_text};
-use crate::hook::table::{List, Row, Stops};
+use crate::hook::table::{Failure, List, Row, Stops};
 
 /// How long past its deadline a handler may take to say so itself, in real time. A script that does not yield is
 /// given up by its own thread a second earlier.
@@ -130,35 +130,36 @@ impl<'a> Call<'a> {
             List::Event => Envelope::read(given),
             List::Hook | List::RawHook => Ok(Envelope::Replace(given)),
         };
-        let accepted = match read {
-            Ok(Envelope::Continue) => return self.stands(Outcome::Unchanged, Vec::new()),
+        match read {
+            Err(rejection) => self.missed(Miss::Rejected(rejection)),
+            Ok(Envelope::Continue) => self.stands(Outcome::Unchanged, Vec::new()),
             Ok(Envelope::Abort(reason)) if self.row.guards() => {
                 self.well();
                 self.record(Outcome::Aborted, Some(reason.clone()), None);
-                return Verdict::Blocks { reason, cause: Cause::Decided };
+                Verdict::Blocks { reason, cause: Cause::Decided }
             }
             Ok(Envelope::Abort(_)) => {
-                return self.stands(Outcome::Unchanged, vec!["an abort, which means nothing here".into()]);
+                self.stands(Outcome::Unchanged, vec!["an abort, which means nothing here".into()])
             }
-            Ok(Envelope::Replace(given)) => payload.accept(given),
-            Err(rejection) => Err(rejection),
-        };
-        match accepted {
-            Err(rejection) => self.missed(Miss::Rejected(rejection)),
-            Ok(accepted) => match accepted.changed {
-                None => self.stands(Outcome::Unchanged, accepted.ignored),
-                Some(now) => {
-                    self.well();
-                    let shown = !self.cx.runtime.as_ref().is_some_and(|runtime| runtime.concealed);
-                    let change = match shown && self.cx.report.wants_trace() {
-                        true => change(&payload.offer(), &now.offer()),
-                        false => None,
-                    };
-                    self.record(Outcome::Changed, said(&accepted.ignored), change);
-                    Verdict::Changed { payload: now, ignored: accepted.ignored }
-                }
+            Ok(Envelope::Replace(given)) => match payload.accept(given) {
+                Err(rejection) => self.missed(Miss::Rejected(rejection)),
+                Ok(accepted) => self.accepted(payload, accepted),
             },
         }
+    }
+
+    fn accepted<M: Moment>(&self, before: &M, accepted: Accepted<M>) -> Verdict<M> {
+        let Accepted { changed: Some(payload), ignored } = accepted else {
+            return self.stands(Outcome::Unchanged, accepted.ignored);
+        };
+        self.well();
+        let shown = !self.cx.runtime.as_ref().is_some_and(|runtime| runtime.concealed);
+        let change = match shown && self.cx.report.wants_trace() {
+            true => change(&before.offer(), &payload.offer()),
+            false => None,
+        };
+        self.record(Outcome::Changed, said(&ignored), change);
+        Verdict::Changed { payload, ignored }
     }
 
     fn stands<M>(&self, outcome: Outcome, ignored: Vec<String>) -> Verdict<M> {
@@ -168,76 +169,89 @@ impl<'a> Call<'a> {
     }
 
     fn missed<M>(&self, miss: Miss) -> Verdict<M> {
-        let (outcome, reason, cause) = match miss {
+        let (outcome, reason) = match miss {
             Miss::Own => {
                 self.record(Outcome::Skipped, Some("its own act led here".into()), None);
                 return Verdict::Stands { ignored: Vec::new() };
             }
             Miss::Fault(Fault::Cancelled) => {
-                let reason = Fault::Cancelled.to_string();
                 self.record(Outcome::Cancelled, None, None);
-                return match self.row.guards() {
-                    true => Verdict::Blocks { reason, cause: Cause::Cancelled },
-                    false => Verdict::Stands { ignored: Vec::new() },
-                };
+                return self.blocks(Cause::Cancelled, Fault::Cancelled.to_string());
+            }
+            Miss::Fault(Fault::Gone) => {
+                self.record(Outcome::Skipped, Some(Fault::Gone.to_string()), None);
+                self.note_gone();
+                return self.blocks(Cause::Failed, self.failed(&Fault::Gone.to_string()));
             }
             Miss::Deep => {
-                let reason = format!("more than {} handlers led to one another", Chain::DEPTH);
-                (Outcome::Skipped, reason, Cause::Failed)
+                (Outcome::Skipped, format!("more than {} handlers led to one another", Chain::DEPTH))
             }
-            Miss::Fault(Fault::Gone) => (Outcome::Skipped, Fault::Gone.to_string(), Cause::Failed),
             Miss::Fault(fault) => {
-                let reason = self.fault(&fault);
-                (Outcome::Failed, reason, Cause::Failed)
+                let reason = self.told(&fault);
+                self.fault(&reason);
+                (Outcome::Failed, reason)
             }
             Miss::Rejected(Rejection::Shape(reason)) => {
-                self.dispatcher.breaker.fault(self.plugin(), self.slot.registration, self.row, &reason);
-                (Outcome::Rejected, reason, Cause::Failed)
+                self.fault(&reason);
+                (Outcome::Rejected, reason)
             }
             Miss::Rejected(Rejection::Rule(reason)) => {
                 self.well();
-                (Outcome::Rejected, reason, Cause::Failed)
+                (Outcome::Rejected, reason)
             }
         };
         self.record(outcome, Some(reason.clone()), None);
-        self.consequence(reason, cause)
+        self.note_skipped(&reason);
+        self.blocks(Cause::Failed, self.failed(&reason))
     }
 
-    /// Counts a fault and puts it in words.
-    fn fault(&self, fault: &Fault) -> String {
-        let own = self.slot.handler.registrations().get(self.slot.registration);
-        let reason = match (fault, own) {
+    /// A guard that cannot say yes blocks; every other handler is passed over.
+    fn blocks<M>(&self, cause: Cause, reason: String) -> Verdict<M> {
+        match self.row.failure {
+            Failure::Aborts => Verdict::Blocks { reason, cause },
+            Failure::Skips => Verdict::Stands { ignored: Vec::new() },
+        }
+    }
+
+    /// A guard's failure as the reason of its refusal.
+    fn failed(&self, reason: &str) -> String {
+        let (event, name) = (self.row.name, &self.plugin().name);
+        format!("the {event} guard of plugin '{name}' failed, so it blocks: {}", reason.trim_end_matches('.'))
+    }
+
+    /// A fault in words.
+    fn told(&self, fault: &Fault) -> String {
+        match (fault, self.slot.handler.registrations().get(self.slot.registration)) {
             (Fault::TimedOut, Some(own)) => {
                 format!("it ran past its deadline of {} ms", own.timeout.as_millis())
             }
             (fault, _) => fault.to_string(),
-        };
-        self.dispatcher.breaker.fault(self.plugin(), self.slot.registration, self.row, &reason);
-        reason
+        }
     }
 
-    fn consequence<M>(&self, reason: String, cause: Cause) -> Verdict<M> {
-        let name = &self.plugin().name;
-        let reason = reason.trim_end_matches('.');
-        if self.row.guards() {
-            let reason =
-                format!("the {} guard of plugin '{name}' failed, so it blocks: {reason}", self.row.name);
-            return Verdict::Blocks { reason, cause };
-        }
-        let gone = reason == Fault::Gone.to_string();
-        if gone && self.dispatcher.first_gone(self.plugin()) {
+    /// Failures of hooks are the operator's to know; those of events stand in the trace and, for guards, in what
+    /// they block.
+    fn note_skipped(&self, reason: &str) {
+        let list = match self.row.list {
+            List::Hook => "hook",
+            List::RawHook => "raw hook",
+            List::Event => return,
+        };
+        let (name, moment, reason) = (&self.plugin().name, self.row.name, reason.trim_end_matches('.'));
+        self.cx.report.note(format!("Plugin '{name}': {list} {moment} was skipped: {reason}."));
+    }
+
+    fn note_gone(&self) {
+        if self.dispatcher.first_gone(self.plugin()) {
+            let name = &self.plugin().name;
             self.cx.report.note(format!(
-                "Plugin '{name}' stopped in mid-turn; its handlers are skipped until the turn ends."
+                "Plugin '{name}' stopped in mid-turn; until the turn ends its guards block and its other handlers are skipped."
             ));
         }
-        if !gone && self.row.list != List::Event {
-            let list = match self.row.list {
-                List::RawHook => "raw hook",
-                List::Hook | List::Event => "hook",
-            };
-            self.cx.report.note(format!("Plugin '{name}': {list} {} was skipped: {reason}.", self.row.name));
-        }
-        Verdict::Stands { ignored: Vec::new() }
+    }
+
+    fn fault(&self, reason: &str) {
+        self.dispatcher.breaker.fault(self.plugin(), self.slot.registration, self.row, reason);
     }
 
     fn plugin(&self) -> &'a Plugin {

@@ -116,7 +116,4 @@ impl Moment for ModelResponse {
     fn offer(&self) -> Offer {
         Offer::of([self.0.value()])
     }
-    fn accept(&self, given: Given) -> Result<Accepted<Self>, Rejection> {
-        Ok(Accepted::unread(given))
-    }
 }

@@ -18,12 +18,14 @@ pub trait Moment: Sized + Clone + Send + Sync + 'static {
     /// What a handler is given: the arguments in the order of [`Row::arguments`].
     fn offer(&self) -> Offer;
 
-    /// What of a reply takes effect. For a hook or raw hook `given` is what the handler returned; for an event
-    /// it is what stood under `replace`.
+    /// What of a reply takes effect; nothing, unless the moment says otherwise. For a hook or raw hook `given` is
+    /// what the handler returned; for an event it is what stood under `replace`.
     ///
     /// # Errors
     /// The rule that the reply breaks; nothing of it takes effect.
-    fn accept(&self, given: Given) -> Result<Accepted<Self>, Rejection>;
+    fn accept(&self, given: Given) -> Result<Accepted<Self>, Rejection> {
+        Ok(Accepted::unread(given))
+    }
 }
 
 /// The place of the moment of that name in the table; a name that is not there does not compile.
@@ -165,7 +167,7 @@ impl<M> Accepted<M> {
         Self { changed: (*before != now).then_some(now), ignored: Vec::new() }
     }
     /// A reply to a moment that takes none. A script's last expression is often its value, so this is no breach.
-    pub(crate) fn unread(given: Given) -> Self {
+    fn unread(given: Given) -> Self {
         let ignored = match given.value {
             Value::Object(fields) => unlisted(&fields),
             _ => Vec::new(),

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::hook::table::{EVENTS, List, Row};
+use crate::hook::table::{EVENTS, List, Row, Stops, Takes};
 
 /// The page, in Markdown.
 pub fn reference() -> String {
@@ -69,17 +69,32 @@ fn moment(page: &mut String, row: &Row) {
     }
     let _ = writeln!(page, "{facts}");
     let _ = writeln!(page, "- Given: `{}`", row.given.replace('`', ""));
-    if !row.reply.is_empty() {
-        let fields: Vec<_> = row.reply.iter().map(|field| format!("`{field}`")).collect();
-        let _ = writeln!(page, "- Of a reply counts: {}", fields.join(", "));
+    if let Some(takes) = takes(row) {
+        let _ = writeln!(page, "- Returns: {takes}");
     }
     let _ = writeln!(page, "- May: {}", row.may);
     if !row.may_not.is_empty() {
         let _ = writeln!(page, "- May not: {}", row.may_not);
     }
     let stops = match row.stops {
-        crate::hook::table::Stops::Cancel => "the turn's cancel or its deadline",
-        crate::hook::table::Stops::Deadline => "its deadline only",
+        Stops::Cancel => "the turn's cancel or its deadline",
+        Stops::Deadline => "its deadline only",
     };
     let _ = writeln!(page, "- Ended early by: {stops}");
+}
+
+fn takes(row: &Row) -> Option<String> {
+    match (row.takes, row.list) {
+        (Takes::Nothing, _) => None,
+        (Takes::Text, _) => Some("text".into()),
+        (Takes::Items, _) => Some("the list of items, or an object that holds it as `items`".into()),
+        (Takes::Fields(fields), list) => {
+            let fields: Vec<_> = fields.iter().map(|field| format!("`{field}`")).collect();
+            let of = match list {
+                List::Event => "`replace` with any of",
+                List::Hook | List::RawHook => "an object with any of",
+            };
+            Some(format!("{of} {}", fields.join(", ")))
+        }
+    }
 }

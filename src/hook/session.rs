@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde_json::json;
 
-use crate::hook::moment::{Accepted, Given, Moment, Offer, Rejection, place};
+use crate::hook::moment::{Moment, Offer, place};
 use crate::model::judgement::Approval;
 
 /// What session hooks are told.
@@ -59,18 +59,12 @@ impl Moment for SessionStarted {
     fn offer(&self) -> Offer {
         Offer::of([json!(self.0)])
     }
-    fn accept(&self, given: Given) -> Result<Accepted<Self>, Rejection> {
-        Ok(Accepted::unread(given))
-    }
 }
 
 impl Moment for SessionEnded {
     const PLACE: usize = place("session_ended");
     fn offer(&self) -> Offer {
         Offer::of([json!(self.0)])
-    }
-    fn accept(&self, given: Given) -> Result<Accepted<Self>, Rejection> {
-        Ok(Accepted::unread(given))
     }
 }
 
@@ -79,17 +73,11 @@ impl Moment for SessionStart {
     fn offer(&self) -> Offer {
         Offer::of([json!({ "session": self.session })])
     }
-    fn accept(&self, given: Given) -> Result<Accepted<Self>, Rejection> {
-        Ok(Accepted::unread(given))
-    }
 }
 
 impl Moment for SessionEnd {
     const PLACE: usize = place("SessionEnd");
     fn offer(&self) -> Offer {
         Offer::of([json!({ "session": self.session, "reason": self.reason })])
-    }
-    fn accept(&self, given: Given) -> Result<Accepted<Self>, Rejection> {
-        Ok(Accepted::unread(given))
     }
 }

@@ -8,8 +8,9 @@ use crate::hook::model::Answer;
 use crate::hook::moment::{Accepted, Given, Moment, Offer, Rejection, place};
 use crate::hook::prompt::Segment;
 use crate::hook::rebuild::{Held, check_kinds, rebuild};
-use crate::hook::reply::{kind, object, take, take_bool, take_list, take_text, unlisted, wrong};
-use crate::model::item::{Items, Kind};
+use crate::hook::reply::{kind, list, object, take, take_bool, take_list, take_text, unlisted, wrong};
+use crate::model::item::{Item, Items, Kind};
+use crate::model::judgement::names;
 use crate::model::request::{ToolChoice, ToolSpec};
 
 /// `PreStep`: a step is about to begin.
@@ -48,6 +49,7 @@ pub enum StepStop {
     /// As a failure.
     Cancelled,
 }
+names!(StepStop { ToolFinished = "tool-finished", Cancelled = "cancelled" });
 
 /// `PreLLMCall`: one call, complete.
 #[derive(Clone)]
@@ -95,13 +97,17 @@ fn choice_value(choice: &ToolChoice) -> Value {
 impl Moment for PreStep {
     const PLACE: usize = place("PreStep");
     fn offer(&self) -> Offer {
-        Offer::of([json!({
+        let mut payload = json!({
             "step": self.step,
             "steps_remaining": self.steps_remaining,
             "max_steps": self.max_steps,
             "tool_names": self.tool_names,
             "tool_choice": choice_value(&self.tool_choice),
-        })])
+        });
+        if let Some(Stop { reason, message }) = &self.stop {
+            payload["stop"] = json!({ "reason": reason.as_str(), "message": message });
+        }
+        Offer::of([payload])
     }
     /// Whatever of a replacement is no good is left out; a step never fails for it.
     fn accept(&self, given: Given) -> Result<Accepted<Self>, Rejection> {
@@ -130,7 +136,7 @@ impl Moment for PreStep {
 
 impl PreStep {
     fn narrow(&mut self, tools: Value, ignored: &mut Vec<String>) {
-        let wanted = match crate::hook::reply::list(tools) {
+        let wanted = match list(tools) {
             Ok(wanted) => wanted,
             Err(other) => return ignored.push(format!("`tools`, which is {}, not a list", kind(&other))),
         };
@@ -198,11 +204,7 @@ impl PreStep {
 
 impl Stop {
     fn read(value: &Value) -> Option<Self> {
-        let reason = match value.get("reason")?.as_str()? {
-            "tool-finished" => StepStop::ToolFinished,
-            "cancelled" => StepStop::Cancelled,
-            _ => return None,
-        };
+        let reason = StepStop::parse(value.get("reason")?.as_str()?)?;
         Some(Self { reason, message: value.get("message").and_then(Value::as_str).map(str::to_owned) })
     }
 }
@@ -298,7 +300,11 @@ impl PreLlmCall {
 impl Moment for PostLlmResponse {
     const PLACE: usize = place("PostLLMResponse");
     fn offer(&self) -> Offer {
-        Offer::of([json!({ "response": self.response.value() })]).with_list("messages", &self.messages)
+        let mut payload = json!({ "response": self.response.value() });
+        if let Some(correction) = &self.correction {
+            payload["correction"] = (**correction).into();
+        }
+        Offer::of([payload]).with_list("messages", &self.messages)
     }
     fn accept(&self, mut given: Given) -> Result<Accepted<Self>, Rejection> {
         let mut ignored = Vec::new();
@@ -323,6 +329,17 @@ impl Moment for PostLlmResponse {
 }
 
 impl PostLlmResponse {
+    /// Refuses a new item under an id that the conversation has already.
+    fn check_ids(&self, items: &[Arc<Item>]) -> Result<(), Rejection> {
+        let own = |item: &&Arc<Item>| self.response.items.iter().any(|was| was.id == item.id);
+        let new: Vec<_> = items.iter().filter(|item| !own(item)).collect();
+        let taken = |item: &&&Arc<Item>| self.messages.iter().any(|sent| sent.id == item.id);
+        match new.iter().find(taken) {
+            None => Ok(()),
+            Some(item) => Err(Rejection::rule(format!("it repeats the item id `{}`", item.id))),
+        }
+    }
+
     fn answer(&mut self, mut new: Map<String, Value>) -> Result<Vec<String>, Rejection> {
         if let Some(reason) = take(&mut new, "finish_reason") {
             self.response.finish_reason = serde_json::from_value(reason.clone())
@@ -331,6 +348,7 @@ impl PostLlmResponse {
         let before: Items = Arc::new(self.response.items.clone());
         if let Some(items) = rebuild(&before, new.remove("items"), None, &self.held)? {
             check_kinds(&items, &[Kind::Assistant, Kind::Reasoning, Kind::ToolCall])?;
+            self.check_ids(&items)?;
             self.response.items = Arc::unwrap_or_clone(items);
         }
         let was = self.response.value();

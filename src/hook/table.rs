@@ -24,8 +24,8 @@ pub struct Row {
     pub arguments: &'static [&'static str],
     /// The shape of the first argument, or of all of them.
     pub given: &'static str,
-    /// The fields of a reply that count: of an event's `replace`, of the object or in words what a hook returns.
-    pub reply: &'static [&'static str],
+    /// What of a reply counts.
+    pub takes: Takes,
     /// What a handler may do.
     pub may: &'static str,
     /// What it may not; empty where the list's general rules say it all.
@@ -94,6 +94,19 @@ pub enum Failure {
 }
 names!(Failure { Skips = "skip", Aborts = "abort" });
 
+/// What of a handler's reply counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Takes {
+    /// Nothing: it reads.
+    Nothing,
+    /// Text, as the whole reply of a hook.
+    Text,
+    /// A list of items, as the whole reply of a hook or as its `items`.
+    Items,
+    /// These fields, of the object that a hook returns or of an event's `replace`.
+    Fields(&'static [&'static str]),
+}
+
 /// What ends a handler early.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Stops {
@@ -113,7 +126,7 @@ const HOOK: Row = Row {
     stops: Stops::Cancel,
     arguments: &[],
     given: "",
-    reply: &[],
+    takes: Takes::Nothing,
     may: "",
     may_not: "",
 };
@@ -153,7 +166,7 @@ pub static EVENTS: &[Row] = &[
         name: "user_message",
         arguments: &["message"],
         given: "{ text, mode, session, attachments: [{ media_type, name }] }",
-        reply: &["text"],
+        takes: Takes::Text,
         may: "replace the operator's message before it is stored",
         may_not: "leave it blank (a blank reply is ignored); run for a side question",
         ..HOOK
@@ -180,7 +193,7 @@ pub static EVENTS: &[Row] = &[
         scope: Scope::Runtime,
         arguments: &["prompt"],
         given: "{ mode, workspace, session, instructions }",
-        reply: &["text"],
+        takes: Takes::Text,
         may: "append text to the instruction block",
         may_not: "replace the Work, Plan or Review prompt",
         ..HOOK
@@ -190,7 +203,7 @@ pub static EVENTS: &[Row] = &[
         scope: Scope::Runtime,
         arguments: &["request"],
         given: REQUEST,
-        reply: &["items"],
+        takes: Takes::Items,
         may: "change the text of user, assistant and tool-result items for one outbound call; drop image references an item has",
         may_not: "reorder, add or drop items; change id, kind, tool_call, call_id, name, failed, reasoning or a system item; add an image; touch the archive",
         ..HOOK
@@ -209,7 +222,7 @@ pub static EVENTS: &[Row] = &[
         scope: Scope::Runtime,
         arguments: &["c"],
         given: "{ id, name, arguments }",
-        reply: &["name", "arguments"],
+        takes: Takes::Fields(&["name", "arguments"]),
         may: "replace the name or the arguments of a call; the name must be in the current catalog",
         may_not: "change the id; skip the call; skip approval",
         ..HOOK
@@ -219,7 +232,7 @@ pub static EVENTS: &[Row] = &[
         scope: Scope::Runtime,
         arguments: &["c", "result"],
         given: "{ id, name, arguments }, { text, images?: [{ id, media_type }], failed }",
-        reply: &["text", "images"],
+        takes: Takes::Fields(&["text", "images"]),
         may: "replace the text and, on a turn that takes images, the images (png, jpeg, gif, webp; `{ media_type, data }` is a new one)",
         may_not: "change whether the call failed; mark an approval as passed",
         ..HOOK
@@ -228,8 +241,8 @@ pub static EVENTS: &[Row] = &[
         name: "approval",
         scope: Scope::Runtime,
         arguments: &["c", "facts"],
-        given: "{ id, name, arguments }, { risk, authority, summary, approval }",
-        reply: &["risk", "require_prompt", "reason"],
+        given: "{ id, name, arguments }, { risk, authority, summary, approval, require_prompt?, reason? }",
+        takes: Takes::Fields(&["risk", "require_prompt", "reason"]),
         may: "raise the risk; require another prompt",
         may_not: "lower the risk; pass by itself",
         ..HOOK
@@ -238,7 +251,7 @@ pub static EVENTS: &[Row] = &[
         name: "compaction",
         arguments: &["compaction"],
         given: "{ phase, text }",
-        reply: &["text"],
+        takes: Takes::Text,
         may: "append facts to the summary prompt (`phase` is `prompt`) or to the summary (`summary`)",
         may_not: "drop history; replace the compactor",
         ..HOOK
@@ -248,7 +261,7 @@ pub static EVENTS: &[Row] = &[
         scope: Scope::Runtime,
         arguments: &["request"],
         given: REQUEST,
-        reply: &["items"],
+        takes: Takes::Items,
         may: "drop, reorder, add or rewrite items of any kind for one outbound call; split a call from its result",
         may_not: "repeat an id; return empty reasoning; name an image the session does not hold; add an image where the request takes none; touch the archive",
         ..RAW
@@ -258,7 +271,7 @@ pub static EVENTS: &[Row] = &[
         scope: Scope::Runtime,
         arguments: &["prompt", "composed"],
         given: "{ mode, workspace, session, instructions }, text",
-        reply: &["text"],
+        takes: Takes::Text,
         may: "replace the composed system text of work, plan, review or compaction with any string, the empty one too",
         may_not: "write prompt files",
         ..RAW
@@ -267,7 +280,7 @@ pub static EVENTS: &[Row] = &[
         name: "rewrite_compaction",
         arguments: &["phase", "text"],
         given: "`prompt` or `summary`, text",
-        reply: &["text"],
+        takes: Takes::Text,
         may: "replace the compaction prompt or the stored summary with any string, the empty one too",
         may_not: "choose what is folded; replace the compactor",
         ..RAW
@@ -277,7 +290,7 @@ pub static EVENTS: &[Row] = &[
         scope: Scope::Runtime,
         arguments: &["c", "facts", "require_prompt"],
         given: "{ id, name, arguments }, { risk, authority, summary, approval }, true or false",
-        reply: &["risk", "authority", "summary", "require_prompt"],
+        takes: Takes::Fields(&["risk", "authority", "summary", "require_prompt"]),
         may: "set any risk, authority, summary and prompt requirement after the ordinary approval hooks",
         may_not: "skip the policy, which then uses that classification",
         ..RAW
@@ -301,7 +314,7 @@ pub static EVENTS: &[Row] = &[
     Row {
         name: "PreSchedule",
         given: "{ triggered: [manifest…] }",
-        reply: &["triggered"],
+        takes: Takes::Fields(&["triggered"]),
         may: "drop or reorder the runtimes chosen for this turn, by name; `[]` runs none",
         may_not: "add a runtime or change a manifest",
         ..EVENT
@@ -317,7 +330,7 @@ pub static EVENTS: &[Row] = &[
         name: "PostContextAssembly",
         scope: Scope::Runtime,
         given: "{ system_prompt, messages: [item…], prompt_template?, prompt_segments: [{ plugin_id, id }] }",
-        reply: &["system_prompt", "messages"],
+        takes: Takes::Fields(&["system_prompt", "messages"]),
         may: "rewrite the system prompt and the history",
         may_not: "what `rebuild_model` may not; take away the host's own frame, which is put before the replacement again",
         ..EVENT
@@ -325,8 +338,8 @@ pub static EVENTS: &[Row] = &[
     Row {
         name: "PreStep",
         scope: Scope::Runtime,
-        given: "{ step, steps_remaining, max_steps, tool_names: [name…], tool_choice }",
-        reply: &["tools", "tool_choice", "steps_remaining", "stop"],
+        given: "{ step, steps_remaining, max_steps, tool_names: [name…], tool_choice, stop? }",
+        takes: Takes::Fields(&["tools", "tool_choice", "steps_remaining", "stop"]),
         may: "narrow this step's tools, set the tool choice, lower the remaining steps, end the loop (`stop` is `{ reason, message? }` with `tool-finished` or `cancelled`)",
         may_not: "offer a tool the step does not have; raise the remaining steps; keep a narrowed tool from being run",
         ..EVENT
@@ -335,7 +348,7 @@ pub static EVENTS: &[Row] = &[
         name: "PreLLMCall",
         scope: Scope::Runtime,
         given: "{ messages: [item…], model, tools: [{ name, description, schema }], stream, prompt_segments: [{ plugin_id, id }] }",
-        reply: &["messages", "model", "tools", "stream"],
+        takes: Takes::Fields(&["messages", "model", "tools", "stream"]),
         may: "rewrite one call's messages, model and tools; turn streaming off",
         may_not: "what `rebuild_model` may not; give tools to a step that must not have any; touch the archive",
         ..EVENT
@@ -343,8 +356,8 @@ pub static EVENTS: &[Row] = &[
     Row {
         name: "PostLLMResponse",
         scope: Scope::Runtime,
-        given: "{ response: { purpose, finish_reason, items: [item…], usage }, messages: [item…] }",
-        reply: &["response", "correction"],
+        given: "{ response: { purpose, finish_reason, items: [item…], usage }, messages: [item…], correction? }",
+        takes: Takes::Fields(&["response", "correction"]),
         may: "replace the answer, or send it back with a correction",
         may_not: "change the purpose or the usage",
         ..EVENT
@@ -353,7 +366,7 @@ pub static EVENTS: &[Row] = &[
         name: "PostRuntime",
         scope: Scope::Runtime,
         given: "{ result: { plugin_id, runtime_id, run_id, turn_id, status, output, canonical_value?, pending_proposals, effects, completion, error?, usage }, resumed? }",
-        reply: &["result"],
+        takes: Takes::Fields(&["result"]),
         may: "rewrite the runtime's result",
         may_not: "change its ids; add proposals, effects or a completion (a changed status drops them all)",
         ..EVENT
@@ -362,7 +375,7 @@ pub static EVENTS: &[Row] = &[
         name: "PreToolUse",
         scope: Scope::Runtime,
         given: "{ tool_call: { id, name, arguments } }, arguments as JSON text",
-        reply: &["tool_call"],
+        takes: Takes::Fields(&["tool_call"]),
         may: "abort a call (the model gets a `refused` error), or rewrite its name and arguments",
         may_not: "change the id",
         ..GUARD
@@ -370,8 +383,8 @@ pub static EVENTS: &[Row] = &[
     Row {
         name: "PostToolUse",
         scope: Scope::Runtime,
-        given: "{ tool_call, result: { result, parsed_result?, error?: { code, message, hint? }, success, refused, approval } }",
-        reply: &["result", "terminate"],
+        given: "{ tool_call, result: { result, parsed_result?, error?: { code, message, hint? }, success, refused, approval }, terminate? }",
+        takes: Takes::Fields(&["result", "terminate"]),
         may: "rewrite what the model reads of a result (`result`, `parsed_result`), or end the tool loop",
         may_not: "change the error, success, refusal or approval",
         ..EVENT
@@ -380,7 +393,7 @@ pub static EVENTS: &[Row] = &[
         name: "PreStateCommit",
         scope: Scope::Runtime,
         given: "{ proposal: { id, kind, source: { plugin, runtime }, payload } }",
-        reply: &["proposal"],
+        takes: Takes::Fields(&["proposal"]),
         may: "refuse a write, or replace its payload (`proposal.payload`)",
         may_not: "change the id, the kind, the source or a path",
         ..GUARD

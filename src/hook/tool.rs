@@ -255,7 +255,11 @@ impl ToolResult {
 impl Moment for PostToolUse {
     const PLACE: usize = place("PostToolUse");
     fn offer(&self) -> Offer {
-        Offer::of([json!({ "tool_call": call_text(&self.call), "result": self.result.value() })])
+        let mut payload = json!({ "tool_call": call_text(&self.call), "result": self.result.value() });
+        if self.terminate {
+            payload["terminate"] = true.into();
+        }
+        Offer::of([payload])
     }
     fn accept(&self, given: Given) -> Result<Accepted<Self>, Rejection> {
         let mut fields = given.object()?;

@@ -220,18 +220,12 @@ impl Moment for TurnStarted {
     fn offer(&self) -> Offer {
         Offer::of([turn_value(&self.0, None)])
     }
-    fn accept(&self, given: Given) -> Result<Accepted<Self>, Rejection> {
-        Ok(Accepted::unread(given))
-    }
 }
 
 impl Moment for TurnFinished {
     const PLACE: usize = place("turn_finished");
     fn offer(&self) -> Offer {
         Offer::of([turn_value(&self.turn, Some(self.stop_reason))])
-    }
-    fn accept(&self, given: Given) -> Result<Accepted<Self>, Rejection> {
-        Ok(Accepted::unread(given))
     }
 }
 
@@ -242,9 +236,6 @@ impl Moment for TurnStart {
         payload["active_runtimes"] = json!(self.active_runtimes);
         Offer::of([payload])
     }
-    fn accept(&self, given: Given) -> Result<Accepted<Self>, Rejection> {
-        Ok(Accepted::unread(given))
-    }
 }
 
 impl Moment for PreRuntime {
@@ -252,18 +243,12 @@ impl Moment for PreRuntime {
     fn offer(&self) -> Offer {
         Offer::of([json!({ "manifest": self.manifest.value(), "input": self.input })])
     }
-    fn accept(&self, given: Given) -> Result<Accepted<Self>, Rejection> {
-        Ok(Accepted::unread(given))
-    }
 }
 
 impl Moment for TurnStop {
     const PLACE: usize = place("TurnStop");
     fn offer(&self) -> Offer {
         Offer::of([json!({ "runtime_results": self.runtime_results, "duration_ms": self.duration_ms })])
-    }
-    fn accept(&self, given: Given) -> Result<Accepted<Self>, Rejection> {
-        Ok(Accepted::unread(given))
     }
 }
 
