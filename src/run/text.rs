@@ -59,11 +59,8 @@ impl Reporter for TextTrace {
         match report {
             Report::TextDelta(text) if self.shown.stream => self.delta(text),
             Report::Void if self.close() => self.block("<the attempt broke off; what it said is void>"),
-            Report::Text(text) => {
-                if !self.close() {
-                    self.block(text);
-                }
-            }
+            // A block that was streamed stands there already; closing it is all that is left.
+            Report::Text(text) if !self.close() => self.block(text),
             Report::Reasoning(text) if self.shown.thinking => {
                 self.close();
                 self.block(&format!("[reasoning]\n{text}"));
