@@ -25,6 +25,7 @@ use crate::session::turn::{self, Outcome};
 
 pub mod input;
 pub mod json;
+pub mod logs;
 pub mod out;
 pub mod signals;
 pub mod text;
@@ -51,6 +52,7 @@ pub async fn run(job: Job, stdout: Box<dyn Write + Send>) -> Result<Exit, Failur
         input = input::read(job.task.as_deref(), goes_on) => input?,
         () = cancel.cancelled() => return Ok(Exit::Interrupted),
     };
+    logs::start(job.home.logs(), &job.settings.log);
     let out = Arc::new(Out::new(stdout, cancel.clone()));
     let shown = Shown {
         thinking: job.settings.show_thinking,

@@ -69,6 +69,11 @@ impl Session {
             Delta::Call { .. } => {}
         };
         let mut notice = |retry: Retry<'_>| {
+            tracing::warn!(
+                attempt = retry.attempt,
+                error = &*retry.error.message,
+                "model call failed and is repeated"
+            );
             notices.report(Report::Retry {
                 attempt: retry.attempt,
                 wait: retry.wait,

@@ -224,6 +224,14 @@ impl Session {
         if let Some(message) = &ending.message {
             self.parts.report.report(Report::Error(message));
         }
+        tracing::info!(
+            session = &*self.parts.id,
+            turn = turn.number,
+            stop = ending.stop.as_str(),
+            model_calls = turn.budget.model_calls(),
+            tool_calls = turn.budget.tool_calls(),
+            "turn ended"
+        );
         let end = TurnEnd { turn: turn.number, stop_reason: ending.stop.as_str().into() };
         self.note_failure(self.parts.store.append(&Record::TurnEnd(end)));
         let hooks = Arc::clone(&self.parts.hooks);
