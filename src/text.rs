@@ -6,3 +6,4 @@ pub mod display;
 pub mod encoding;
 pub mod hash;
 pub mod near;
+pub mod table;

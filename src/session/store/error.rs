@@ -60,11 +60,11 @@ pub enum StoreError {
         dir: PathBuf,
     },
     /// Several sessions begin like that.
-    #[error("{id} fits {} sessions ({}); write more of the id", found.len(), found.join(", "))]
+    #[error("{id} fits {} sessions ({}); write more of the id", found.len(), some(found))]
     Ambiguous {
         /// What was asked for.
         id: String,
-        /// Some of those that fit.
+        /// Those that fit.
         found: Vec<String>,
     },
     /// A record or a blob that is needed is not there.
@@ -98,4 +98,10 @@ fn reason(error: &io::Error) -> String {
 
 fn by(pid: &Option<u32>) -> String {
     pid.map(|pid| format!(" (process {pid})")).unwrap_or_default()
+}
+
+fn some(found: &[String]) -> String {
+    let shown: Vec<_> = found.iter().take(5).map(String::as_str).collect();
+    let more = if found.len() > shown.len() { ", …" } else { "" };
+    format!("{}{more}", shown.join(", "))
 }

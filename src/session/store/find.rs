@@ -13,7 +13,7 @@ pub fn find(dir: &Path, wanted: &str) -> Result<PathBuf, StoreError> {
     }
     let unknown = || StoreError::Unknown { id: wanted.to_owned(), dir: dir.to_path_buf() };
     if wanted == "last" {
-        return list::latest(dir).ok_or_else(unknown);
+        return list::latest(dir, None)?.ok_or_else(unknown);
     }
     let whole = dir.join(format!("{wanted}.jsonl"));
     if !wanted.is_empty() && whole.symlink_metadata().is_ok() {
@@ -24,12 +24,11 @@ pub fn find(dir: &Path, wanted: &str) -> Result<PathBuf, StoreError> {
     found.sort();
     match found.as_slice() {
         [] => Err(unknown()),
-        [one] => Ok(one.clone()),
-        many if wanted.is_empty() || many.len() > 1 => Err(StoreError::Ambiguous {
+        [one] if !wanted.is_empty() => Ok(one.clone()),
+        many => Err(StoreError::Ambiguous {
             id: if wanted.is_empty() { "an empty id".into() } else { wanted.to_owned() },
-            found: many.iter().take(5).map(|file| stem(file)).collect(),
+            found: many.iter().map(|file| stem(file)).collect(),
         }),
-        _ => Err(unknown()),
     }
 }
 

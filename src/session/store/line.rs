@@ -6,16 +6,8 @@
 use jiff::Timestamp;
 use serde::Deserialize;
 
+use crate::session::store::read::Stamped;
 use crate::session::store::record::Record;
-
-/// A record and when it was written; no time where the line has none.
-#[derive(Clone, Debug)]
-pub struct Stamped {
-    /// When.
-    pub at: Option<Timestamp>,
-    /// The record.
-    pub record: Record,
-}
 
 /// The line for a record, newline included.
 pub(crate) fn write(record: &Record, at: Timestamp) -> serde_json::Result<Vec<u8>> {

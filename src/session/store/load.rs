@@ -11,12 +11,12 @@ use serde_json::{Map, Value};
 use crate::model::item::{Body, Item};
 use crate::model::judgement::Approval;
 use crate::model::port::Todo;
-use crate::model::request::Mode;
+use crate::model::request::{Mode, Purpose};
 use crate::model::response::Usage;
 use crate::session::store::error::StoreError;
 use crate::session::store::id::Counters;
 use crate::session::store::line;
-use crate::session::store::record::{Commit, FORMAT, Header, Observed, Record, TurnStart, Undo};
+use crate::session::store::record::{Commit, FORMAT, Header, Observed, Record, Step, TurnStart, Undo};
 use crate::session::store::replay::Replay;
 
 /// What a session file says.
@@ -136,6 +136,9 @@ pub fn read(path: &Path) -> Result<Loaded, StoreError> {
 /// A line longer than this is not read into memory whole.
 const MAX_LINE: u64 = 512 * 1024 * 1024;
 
+/// A header is far shorter than this; a file of something else need not be read whole to be told apart.
+const MAX_HEADER: u64 = 1024 * 1024;
+
 /// Lines of a file, one buffer for all.
 pub(super) struct Lines {
     reader: BufReader<File>,
@@ -165,8 +168,13 @@ impl Lines {
 
     /// The next line as it stands, newline included where it has one; none at the end.
     pub(super) fn next(&mut self) -> Result<Option<&[u8]>, StoreError> {
+        self.next_within(MAX_LINE)
+    }
+
+    /// The next line, or its first `limit` bytes.
+    fn next_within(&mut self, limit: u64) -> Result<Option<&[u8]>, StoreError> {
         self.line.clear();
-        let read = (&mut self.reader).take(MAX_LINE).read_until(b'\n', &mut self.line);
+        let read = (&mut self.reader).take(limit).read_until(b'\n', &mut self.line);
         let read = read.map_err(|error| StoreError::io("read", &self.path, error))?;
         Ok((read > 0).then_some(&self.line))
     }
@@ -187,7 +195,7 @@ impl Lines {
 
 /// Reads the header alone.
 pub(super) fn header(path: &Path, lines: &mut Lines) -> Result<Header, StoreError> {
-    let first = lines.next()?.unwrap_or_default();
+    let first = lines.next_within(MAX_HEADER)?.unwrap_or_default();
     let Some(text) = first.strip_suffix(b"\n") else {
         return Err(StoreError::not_a_session(path, "its first line is not complete"));
     };
@@ -372,6 +380,7 @@ impl Gather {
             loaded.system = Some(hash);
         }
         loaded.items.extend(replay.items);
+        loaded.drop_orphans();
         loaded
     }
 }
@@ -403,6 +412,27 @@ impl Loaded {
         self.undos.get(self.undos_told..).unwrap_or_default()
     }
 
+    /// Leaves out results whose call is not there (its line is damaged): no provider takes them.
+    fn drop_orphans(&mut self) {
+        let mut calls = HashSet::new();
+        let before = self.items.len();
+        self.items.retain(|item| match &item.body {
+            Body::ToolCall(call) => {
+                calls.insert(call.id.clone());
+                true
+            }
+            Body::ToolResult(result) => calls.remove(&result.call_id),
+            _ => true,
+        });
+        let dropped = before - self.items.len();
+        if dropped > 0 {
+            self.notices.push(format!(
+                "{dropped} tool {} left out of the conversation, because the call is missing or has a result already",
+                if dropped == 1 { "result was" } else { "results were" }
+            ));
+        }
+    }
+
     fn saw(&mut self, item: &Item) {
         self.next.saw_item(&item.id);
         if let Some(origin) = &item.origin {
@@ -414,11 +444,11 @@ impl Loaded {
         }
     }
 
-    fn spend(&mut self, step: &crate::session::store::record::Step) {
+    fn spend(&mut self, step: &Step) {
         if let Some(response) = &step.response {
             self.next.saw_response(response);
         }
-        if step.finish.is_some() && matches!(step.purpose.as_str(), "work" | "plan") {
+        if step.finish.is_some() && matches!(step.purpose, Purpose::Work | Purpose::Plan) {
             self.last_usage = Some(step.usage);
         }
         let same = |spent: &&mut Spent| spent.provider == step.provider && spent.model == step.model;

@@ -6,16 +6,19 @@
 
 mod append;
 pub mod error;
+pub mod export;
 pub mod find;
 pub mod fork;
 pub mod id;
-pub mod line;
+mod line;
 pub mod list;
 pub mod load;
 mod lock;
+pub mod prune;
 pub mod read;
 pub mod rebuild;
 pub mod record;
+pub mod remove;
 mod repair;
 mod replay;
 
@@ -28,7 +31,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use jiff::Timestamp;
 use serde_json::Value;
 
-use crate::model::item::{Body, Item};
+use crate::model::item::{Body, Item, ItemId};
 use crate::model::request::{Mode, ToolSpec};
 use crate::session::store::append::Appender;
 use crate::session::store::error::StoreError;
@@ -52,7 +55,7 @@ struct Inner {
     /// Hashes of system texts, catalogs and schemas that the file has.
     known: HashSet<Arc<str>>,
     /// Id and hash of the live system item.
-    system: Option<(crate::model::item::ItemId, Arc<str>)>,
+    system: Option<(ItemId, Arc<str>)>,
 }
 
 #[derive(Debug)]

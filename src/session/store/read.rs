@@ -2,9 +2,12 @@
 
 use std::path::Path;
 
+use jiff::Timestamp;
+
 use crate::session::store::error::StoreError;
-use crate::session::store::line::{self, Stamped};
+use crate::session::store::line;
 use crate::session::store::load::Lines;
+use crate::session::store::record::Record;
 
 /// Calls `each` with every intact record and its line number (from 1, the header), up to the last newline.
 /// Damaged lines are passed over. `each` ends the reading with an error of its own.
@@ -23,6 +26,15 @@ pub fn records<E: From<StoreError>>(
         }
     }
     Ok(())
+}
+
+/// A record and when it was written; no time where the line has none.
+#[derive(Clone, Debug)]
+pub struct Stamped {
+    /// When.
+    pub at: Option<Timestamp>,
+    /// The record.
+    pub record: Record,
 }
 
 /// Whether to read on.
