@@ -1,1 +1,3 @@
 //! Theme: session.
+
+mod moments;
