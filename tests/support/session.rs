@@ -171,6 +171,18 @@ impl Setup {
     pub fn workspace(&self) -> PathBuf {
         self.place.workspace()
     }
+    /// The place and the server of a session that is over, to go on with it.
+    pub fn resuming(live: Live) -> Self {
+        let Live { server, place, session, .. } = live;
+        let id = session.id();
+        // Its file is free again.
+        drop(session);
+        let provider = server.base_uri();
+        let mut setup = Self::new(server);
+        setup.place = place;
+        setup.place.provider(&provider, json!({ "contextWindow": 100_000 }));
+        setup.set("resume", &*id)
+    }
     /// Gives the model these fields.
     pub fn model(self, fields: Value) -> Self {
         self.place.provider(&self.server.base_uri(), fields);

@@ -50,6 +50,24 @@ async fn post_llm_response_replaces_what_is_stored_shown_and_sent_next() {
 }
 
 #[tokio::test]
+async fn post_llm_response_is_told_what_was_really_sent() {
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let script = {
+        let seen = Arc::clone(&seen);
+        acts("acme", "PostLLMResponse", move |offer| {
+            let items = &offer.list.as_ref().unwrap().items;
+            seen.lock().unwrap().extend(items.iter().map(|item| item.text().unwrap().to_string()));
+            Value::Null
+        })
+    };
+    let sent = json!([{ "id": "x1", "kind": "user", "text": "Say hello." }]);
+    let server = Server::start([says("hello")]);
+    let mut live = Setup::new(server).script(once("raw", "rebuild_model", sent)).script(script).open().await;
+    live.say("Hi").await;
+    assert_eq!(*seen.lock().unwrap(), ["Say hello."]);
+}
+
+#[tokio::test]
 async fn calls_that_a_handler_adds_run_under_ids_of_the_host() {
     let server = Server::start([says("nothing to do"), says("done")]);
     // Both new items come under ids that the host would give out next, and one call id stands twice.

@@ -8,4 +8,5 @@ mod guards;
 mod order;
 mod records;
 mod request;
+mod resume;
 mod step;

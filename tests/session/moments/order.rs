@@ -212,3 +212,44 @@ async fn groups_run_before_plugins_in_load_order() {
     live.say("Hi").await;
     assert_eq!(log.lines(), ["early", "first", "second", "late"]);
 }
+
+#[tokio::test]
+async fn handlers_know_session_turn_operator_input_and_the_runtime_where_there_is_one() {
+    let log = Log::default();
+    let script = ["SessionStart", "TurnStart", "PreStep", "PreStateCommit", "TurnStop", "SessionEnd"]
+        .iter()
+        .fold(Script::new("acme"), |script, moment| {
+            let log = log.clone();
+            let (group, time) = (crystal::hook::handler::Group::Normal, crystal::hook::handler::TIMEOUT);
+            script.with(moment, group, time, move |_, cx| {
+                let ctx = cx.offer(crate::hook::script::row(moment));
+                assert_eq!(ctx["session"].as_str().unwrap().len(), "20261201-142530-k3f9".len());
+                let of = |field: &str| ctx.get(field).cloned().unwrap_or_default();
+                log.push(format!("{moment} {} {} {}", of("turn"), of("logical_turn"), of("runtime")));
+                Box::pin(async { Ok(crystal::hook::moment::Reply::Nothing) })
+            })
+        });
+    let write = chat::calls(&[("a1", "write", json!({ "path": "out", "contents": "x" }))]);
+    let server =
+        Server::start([Reply::sse(chat::says("hi")), Reply::sse(write), Reply::sse(chat::says("bye"))]);
+    let mut live = Setup::new(server).script(script).open().await;
+    live.say("Hi").await;
+    live.say("Write").await;
+    live.session.close().await;
+    let main = "\"crystal/main\"";
+    assert_eq!(
+        log.lines(),
+        [
+            "SessionStart \"\" null null".to_owned(),
+            "TurnStart \"t1\" 1 null".to_owned(),
+            format!("PreStep \"t1\" 1 {main}"),
+            "TurnStop \"t1\" 1 null".to_owned(),
+            "TurnStart \"t2\" 2 null".to_owned(),
+            format!("PreStep \"t2\" 2 {main}"),
+            format!("PreStateCommit \"t2\" 2 {main}"),
+            format!("PreStep \"t2\" 2 {main}"),
+            "TurnStop \"t2\" 2 null".to_owned(),
+            "SessionEnd \"\" null null".to_owned(),
+        ]
+    );
+}

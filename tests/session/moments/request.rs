@@ -6,7 +6,7 @@ use crystal::hook::moment::{Edit, Reply};
 use crystal::hook::turn::StopReason;
 use serde_json::{Value, json};
 
-use crate::hook::script::{Script, replace};
+use crate::hook::script::{PNG, Script, replace};
 use crate::support::chat;
 use crate::support::server::{self, Server};
 use crate::support::session::{Log, Setup, acts, calls, once, recorder, says};
@@ -147,6 +147,28 @@ async fn transform_model_runs_after_rebuild_model_changes_texts_of_one_call_and_
     assert_eq!(live.messages(0)[1]["content"], "my token is hidden");
     assert_eq!(live.messages(1)[1]["content"], "Hi");
     assert_eq!(live.texts("user"), ["Hi"]);
+}
+
+#[tokio::test]
+async fn transform_model_drops_an_image_for_one_call_and_the_archive_keeps_it() {
+    let server = Server::start([read("a"), says("done")]);
+    let first = AtomicUsize::new(0);
+    let drops = Script::new("acme").on("transform_model", move |offer| {
+        let items = offer.list.unwrap().items;
+        Ok(match first.fetch_add(1, Ordering::SeqCst) {
+            0 => Reply::edits(vec![Edit::DropImage { at: 1, id: items[1].images()[0].id.to_string() }]),
+            _ => Reply::Nothing,
+        })
+    });
+    let setup = Setup::new(server).model(json!({ "contextWindow": 100_000, "imageInput": true }));
+    let mut live = setup.file("a", "A\n").script(drops).open().await;
+    let image = live.image(PNG);
+    live.send("What is this?", vec![image.clone()]).await;
+    assert_eq!(live.messages(0)[1]["content"], "What is this?");
+    assert_eq!(live.messages(1)[1]["content"].as_array().unwrap().len(), 2);
+    assert_eq!(live.stored().items[1].images(), [image]);
+    assert_eq!(live.rebuilt(1, 1).request.items[1].images().len(), 0);
+    assert_eq!(live.rebuilt(1, 2).request.items[1].images().len(), 1);
 }
 
 #[tokio::test]
