@@ -6,6 +6,7 @@ mod support;
 mod approval;
 mod home;
 mod hook;
+mod house;
 mod plugin;
 mod provider;
 mod run;

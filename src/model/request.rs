@@ -94,7 +94,7 @@ pub struct Request {
 }
 
 /// A tool as the model sees it.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ToolSpec {
     /// Its name.
     pub name: Arc<str>,
@@ -105,7 +105,8 @@ pub struct ToolSpec {
 }
 
 /// What the model must do about tools.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum ToolChoice {
     /// Its own decision.
     #[default]
@@ -119,14 +120,20 @@ pub enum ToolChoice {
 }
 
 /// Sampling and limits; none means the provider's default.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 #[allow(missing_docs)]
 pub struct Sampling {
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub temperature: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub top_p: Option<f64>,
     /// Most output tokens, reasoning included.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub max_tokens: Option<u64>,
     pub thinking: Gear,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub service_tier: Option<Arc<str>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub speed: Option<Arc<str>>,
 }

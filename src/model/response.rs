@@ -65,11 +65,12 @@ pub enum Content {
 }
 
 /// Why the model stopped, normalised, with the provider's own word.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Finish {
     /// The reason.
     pub reason: FinishReason,
     /// The word on the wire.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub raw: Option<Arc<str>>,
 }
 

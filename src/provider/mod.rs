@@ -9,8 +9,37 @@ use crate::model::port::BoxFuture;
 use crate::model::request::Request;
 use crate::model::response::{CallError, Delta, Response};
 use crate::provider::endpoint::Endpoint;
+use crate::provider::http::Http;
 
+pub mod catalog;
 pub mod endpoint;
+pub mod http;
+pub mod lines;
+pub mod openai;
+pub mod retry;
+pub mod sse;
+pub mod stream;
+pub mod wait;
+
+/// A native protocol.
+pub struct Row {
+    /// Its token in `providers.json`.
+    pub token: &'static str,
+    /// The base address of a provider that names none; none where every provider must.
+    pub base_uri: Option<&'static str>,
+    /// What it is, in one line.
+    pub doc: &'static str,
+    /// Makes it, over shared HTTP clients.
+    pub new: fn(Http) -> Box<dyn Protocol>,
+}
+
+/// Every native protocol.
+pub const PROTOCOLS: &[Row] = &[Row {
+    token: openai::TOKEN,
+    base_uri: Some(openai::BASE_URI),
+    doc: "Chat Completions, as OpenAI and most gateways and local servers speak it",
+    new: |http| Box::new(openai::OpenAi::new(http)),
+}];
 
 /// A wire protocol.
 pub trait Protocol: Send + Sync {

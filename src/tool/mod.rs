@@ -10,6 +10,7 @@ use crate::fence::Fence;
 use crate::model::item::Image;
 use crate::model::port::{BoxFuture, Commit, ImageStore, Operator, Reach, Source};
 use crate::model::request::ToolSpec;
+use crate::process::environment::Environment;
 
 /// A tool. Its arguments were checked against its schema before [`Tool::run`].
 pub trait Tool: Send + Sync {
@@ -74,4 +75,67 @@ pub struct Output {
     pub diff: Option<String>,
 }
 
+impl Output {
+    /// What the model reads of a call that went well.
+    pub fn said(text: impl Into<String>) -> Self {
+        Self { text: text.into(), ..Self::default() }
+    }
+    /// What the model reads of a call that failed.
+    pub fn failed(text: impl Into<String>) -> Self {
+        Self { text: text.into(), failed: true, ..Self::default() }
+    }
+}
+
+/// A built-in tool.
+pub struct Row {
+    /// Its name.
+    pub name: &'static str,
+    /// Makes it.
+    pub new: fn(&Kit) -> Arc<dyn Tool>,
+}
+
+/// What built-in tools are made with.
+pub struct Kit {
+    /// The environment of commands.
+    pub environment: Arc<Environment>,
+}
+
+/// The built-in tools, in catalog order.
+pub const TOOLS: &[Row] = &[
+    Row { name: "read", new: |_| Arc::new(read::Read::new()) },
+    Row { name: "glob", new: |_| Arc::new(glob::Glob::default()) },
+    Row { name: "grep", new: |_| Arc::new(grep::Grep::default()) },
+    Row { name: "todowrite", new: |_| Arc::new(todo::TodoWrite::new()) },
+    Row { name: "todoread", new: |_| Arc::new(todo::TodoRead::new()) },
+    Row { name: "question", new: |_| Arc::new(question::Question::new()) },
+    Row { name: "edit", new: |_| Arc::new(edit::Edit::new()) },
+    Row { name: "write", new: |_| Arc::new(write::Write::new()) },
+    Row { name: "bash", new: |kit| Arc::new(bash::Bash::new(Arc::clone(&kit.environment))) },
+];
+
+/// The most characters of one call's text that a model is given.
+pub const MAX_OUTPUT_CHARS: usize = 100_000;
+
+/// A built-in tool's spec.
+fn spec(name: &str, description: &str, schema: Value) -> ToolSpec {
+    ToolSpec { name: name.into(), description: description.into(), schema: Arc::new(schema) }
+}
+
+/// A checked argument that is a string; empty when it is not there.
+fn text<'a>(arguments: &'a Map<String, Value>, name: &str) -> &'a str {
+    arguments.get(name).and_then(Value::as_str).unwrap_or_default()
+}
+
+pub mod arguments;
+pub mod bash;
+pub mod edit;
+mod file;
+pub mod glob;
+pub mod grep;
+pub mod question;
+pub mod read;
+pub mod schema;
+mod search;
 pub mod seen;
+pub mod todo;
+pub mod write;

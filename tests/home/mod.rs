@@ -1,1 +1,12 @@
 //! Theme: home.
+
+mod catalog;
+mod cli;
+mod docs;
+mod document;
+mod edits;
+mod keys;
+mod paths;
+mod saving;
+mod settings;
+mod trust;
