@@ -18,6 +18,7 @@ pub mod console;
 pub mod keys;
 pub mod options;
 pub mod run;
+pub mod sessions;
 pub mod shells;
 
 /// What a verb is given besides its own arguments.
@@ -44,6 +45,10 @@ const VERBS: &[Verb] = &[
     Verb {
         command: config::command,
         run: |args, scene, out| config::run(args, &home(args, scene)?, &scene.environment, out),
+    },
+    Verb {
+        command: sessions::command,
+        run: |args, scene, out| sessions::run(args, &home(args, scene)?, &scene.environment, out),
     },
     Verb { command: shells::command, run: shells::run },
     Verb { command: version_command, run: version },
