@@ -453,13 +453,15 @@ fn odd_messages_do_not_break_it() {
 fn a_newcomer_sees_the_whole_product_work_in_one_command() {
     let place = crate::support::crystal::Place::new();
     place.write("README.md", "# Tally\n\nTally counts words.\n");
-    let ended = place.run("What is in this repository?", &["--provider", "offline"]);
+    let offline = |task: &str| {
+        let trusted = ["--workspace-trust", "assume", "--approval", "edit", "--format", "json"];
+        place.crystal(&[&["run", "--provider", "offline"], &trusted[..], &[task]].concat())
+    };
+    let ended = offline("What is in this repository?");
     ended.exits(0);
     assert_eq!(ended.of_type("tool_use").len(), 2);
     let text = ended.result()["text"].as_str().unwrap().to_owned();
     assert!(text.contains("README.md says: Tally counts words."), "{text}");
-    let ended = place
-        .run("Replace words with letters in README.md", &["--provider", "offline", "--approval", "edit"]);
-    ended.exits(0);
+    offline("Replace words with letters in README.md").exits(0);
     assert_eq!(place.read("README.md").unwrap(), "# Tally\n\nTally counts letters.\n");
 }
