@@ -6,6 +6,36 @@ local phrase = {}
 
 local OPEN, CLOSE = "\1", "\2"
 
+--- Sets aside what stands in single quotes. An apostrophe inside a word is none: a quote opens after a space or a
+--- bracket and closes before a space, a mark or the end.
+local function single(s, keep)
+  local place = 1
+  while true do
+    local open = s:find("'", place, true)
+    if not open then
+      return s
+    end
+    local finish = nil
+    if open == 1 or s:sub(open - 1, open - 1):match("[%s%(]") then
+      local close = s:find("'", open + 1, true)
+      while close and not finish do
+        if s:sub(close + 1, close + 1):match("^[%s%p]?$") then
+          finish = close
+        else
+          close = s:find("'", close + 1, true)
+        end
+      end
+    end
+    if finish then
+      local token = keep(s:sub(open + 1, finish - 1))
+      s = s:sub(1, open - 1) .. token .. s:sub(finish + 1)
+      place = open + #token
+    else
+      place = open + 1
+    end
+  end
+end
+
 --- Replaces each quoted part by a token, so that what is in it cannot be mistaken for words of the request.
 local function mask(s)
   local kept = {}
@@ -17,11 +47,7 @@ local function mask(s)
   s = s:gsub("`([^`]+)`", keep)
   s = s:gsub('"([^"]*)"', keep)
   s = s:gsub("“(.-)”", keep)
-  -- An apostrophe inside a word is none of these quotes.
-  s = (" " .. s .. " "):gsub("([%s%(])'([^'\n]*)'(%f[%s%p])", function(before, inner, after)
-    return before .. keep(inner) .. after
-  end)
-  return s, kept
+  return single(s, keep), kept
 end
 
 --- A captured part as it was meant: the inside of a quote, or the words with quotes back in.
@@ -113,7 +139,8 @@ function phrase.match(request, patterns)
     local captures = table.pack(request.words:match("^" .. any_case(pattern) .. "$"))
     if captures[1] ~= nil then
       for place = 1, captures.n do
-        captures[place] = text.trim(unmask(captures[place], request.kept))
+        -- What stands in quotes keeps its spaces.
+        captures[place] = unmask(text.trim(captures[place]), request.kept)
       end
       return captures
     end

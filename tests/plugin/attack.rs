@@ -71,7 +71,15 @@ fn a_result_that_comes_after_the_deadline_does_not_count() {
 #[test]
 fn memory_bombs_end_in_an_error() {
     each(async |language| {
-        let words = &["more memory", "memory", "too large", "ran for longer", "Size of", "Length of", "longer than 4 MiB"];
+        let words = &[
+            "more memory",
+            "memory",
+            "too large",
+            "ran for longer",
+            "Size of",
+            "Length of",
+            "longer than 4 MiB",
+        ];
         let cases: &[Both] = &[
             Both {
                 luau: "local t = {} while true do t[#t + 1] = ('x'):rep(1000) .. #t end",

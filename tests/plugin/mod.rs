@@ -7,6 +7,7 @@ mod boundary;
 mod host;
 mod manifest;
 mod modules;
+mod offline;
 mod protocol;
 mod reentry;
 mod tool;

@@ -10,7 +10,7 @@ local MOST = 25
 
 --- Words that begin a definition, in the languages people use.
 local DEFINERS = "fn|struct|enum|trait|type|union|mod|macro_rules!|const|static|class|def|function|func|interface|let|var|val|"
-  .. "module|object|record|namespace|impl|protocol|extension|local|fun|void|int|sub"
+  .. "module|object|record|namespace|protocol|extension|local|fun|void|int|sub"
 
 local function clean(what)
   for _, start in { "the function ", "the struct ", "the class ", "the type ", "the method ", "the word ", "the text ",

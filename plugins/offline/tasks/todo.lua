@@ -7,8 +7,9 @@ local todo = {}
 
 local function entries(words)
   local out = {}
-  for _, part in (words:gsub("%s*\n%s*%-?%s*", ";"):gsub(",%s+and%s+", ";")):split(if words:find("[;\n]") then ";" else ",") do
-    part = text.trim(part:gsub("^%s*and%s+", ""))
+  local separator = if words:find("[;\n]") then "[;\n]+" else ","
+  for _, part in words:gsub(separator, "\1"):split("\1") do
+    part = text.trim((text.trim(part):gsub("^and%s+", ""):gsub("^%-%s+", "")))
     if part ~= "" then
       table.insert(out, { content = part, status = "pending" })
     end
