@@ -60,8 +60,18 @@ pub struct Opened {
     pub notes: Vec<String>,
 }
 
-/// Opens a session: everything that can be checked is checked before anything is created.
+/// Opens a session without handlers.
 pub async fn open(opening: Opening<'_>) -> Result<Opened, Failure> {
+    open_with(opening, Dispatcher::none(), Arc::new([])).await
+}
+
+/// Opens a session with these handlers, of the plugins in these directories (in load order): everything that can be
+/// checked is checked before anything is created.
+pub async fn open_with(
+    opening: Opening<'_>,
+    hooks: Dispatcher,
+    active_plugins: Arc<[Arc<str>]>,
+) -> Result<Opened, Failure> {
     let Opening { settings, home, environment, .. } = opening;
     let mut notes = settings.warnings.clone();
     refuse_reviewed(settings.approval)?;
@@ -96,7 +106,7 @@ pub async fn open(opening: Opening<'_>) -> Result<Opened, Failure> {
     let new = loaded.turns.is_empty();
     notes.extend(loaded.notices.iter().cloned());
     let (store, blobs) = (Arc::new(store), Arc::new(Blobs::new(&home.sessions())));
-    let hooks = Arc::new(Dispatcher::none());
+    let hooks = Arc::new(hooks);
     let warden = Arc::new(Warden::new(Arc::clone(&hooks)));
     let guard = Some(Arc::clone(&warden) as Arc<dyn Guard>);
     let gate = Gate::guarded(Arc::clone(&fence), Arc::clone(&store), (*blobs).clone(), &loaded, guard);
@@ -112,7 +122,7 @@ pub async fn open(opening: Opening<'_>) -> Result<Opened, Failure> {
         fence,
         hooks,
         warden,
-        active_plugins: Arc::new([]),
+        active_plugins,
         report: opening.report,
         operator: opening.operator,
         tools,

@@ -9,7 +9,7 @@ use futures_util::future::join_all;
 use crate::hook::turn::StopReason;
 use crate::model::item::ToolCall;
 use crate::session::Session;
-use crate::session::call::{Prepared, Ran, arguments};
+use crate::session::call::{NOT_RUN, Prepared, Ran, arguments};
 use crate::session::report::{Report, Status};
 use crate::session::runtime::Running;
 use crate::session::transcript::Received;
@@ -51,7 +51,7 @@ impl Session {
                 Err(ending) => {
                     let why = match ending.stop {
                         StopReason::Budget => "not run: the turn's budget was used up",
-                        _ => "not run: the turn was interrupted",
+                        _ => NOT_RUN,
                     };
                     self.leave(turn, held, queue, Status::Skipped, why);
                     return Err(ending);

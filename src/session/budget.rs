@@ -20,6 +20,8 @@ pub struct Limits {
 pub struct Budget {
     limits: Limits,
     deadline: Option<Instant>,
+    /// Whether a handler lowered the model calls.
+    lowered: bool,
     model_calls: u64,
     tool_calls: u64,
 }
@@ -28,7 +30,7 @@ impl Budget {
     /// A fresh budget whose clock starts now.
     pub fn new(limits: Limits) -> Self {
         let deadline = limits.duration.and_then(|duration| Instant::now().checked_add(duration));
-        Self { limits, deadline, model_calls: 0, tool_calls: 0 }
+        Self { limits, deadline, lowered: false, model_calls: 0, tool_calls: 0 }
     }
     /// When the turn must have ended.
     pub fn deadline(&self) -> Option<Instant> {
@@ -50,17 +52,24 @@ impl Budget {
     pub fn model_call_limit(&self) -> Option<u64> {
         self.limits.model_calls
     }
-    /// Counts a model call, or says which limit stands in the way.
-    pub fn take_model_call(&mut self) -> Result<(), String> {
+    /// Whether another model call may be made, or which limit stands in the way.
+    pub fn check_model_call(&self) -> Result<(), String> {
         self.check_time()?;
-        if self.model_calls_left() == Some(0) {
-            return Err(format!(
+        match (self.model_calls_left(), self.lowered) {
+            (Some(0), true) => Err(format!(
+                "the turn used its {} model calls, as many as a handler of PreStep left it",
+                self.model_calls
+            )),
+            (Some(0), false) => Err(format!(
                 "the turn used its {} model calls (--model-calls raises the limit)",
                 self.model_calls
-            ));
+            )),
+            _ => Ok(()),
         }
+    }
+    /// Counts a model call.
+    pub fn count_model_call(&mut self) {
         self.model_calls += 1;
-        Ok(())
     }
     /// Counts a tool call, or says which limit stands in the way.
     pub fn take_tool_call(&mut self) -> Result<(), String> {
@@ -77,7 +86,10 @@ impl Budget {
     /// Lowers the model calls left to `left`; never raises them.
     pub fn lower_model_calls(&mut self, left: u64) {
         let limit = self.model_calls.saturating_add(left);
-        self.limits.model_calls = Some(self.limits.model_calls.map_or(limit, |old| old.min(limit)));
+        if self.limits.model_calls.is_none_or(|old| limit < old) {
+            self.limits.model_calls = Some(limit);
+            self.lowered = true;
+        }
     }
 
     fn check_time(&self) -> Result<(), String> {
@@ -103,9 +115,11 @@ mod tests {
     #[test]
     fn each_limit_stops_at_its_number_and_says_how_to_raise_it() {
         let mut budget = Budget::new(LIMITS);
-        assert!(budget.take_model_call().is_ok());
-        assert!(budget.take_model_call().is_ok());
-        assert!(budget.take_model_call().unwrap_err().contains("--model-calls"));
+        for _ in 0..2 {
+            assert!(budget.check_model_call().is_ok());
+            budget.count_model_call();
+        }
+        assert!(budget.check_model_call().unwrap_err().contains("--model-calls"));
         assert!(budget.take_tool_call().is_ok());
         assert!(budget.take_tool_call().unwrap_err().contains("--tool-calls"));
     }
@@ -115,8 +129,9 @@ mod tests {
         let mut budget = Budget::new(LIMITS);
         budget.lower_model_calls(9);
         assert_eq!(budget.model_calls_left(), Some(2));
-        budget.lower_model_calls(1);
-        assert_eq!(budget.model_calls_left(), Some(1));
+        budget.lower_model_calls(0);
+        assert_eq!(budget.model_calls_left(), Some(0));
+        assert!(budget.check_model_call().unwrap_err().contains("PreStep"));
     }
 
     #[tokio::test(start_paused = true)]
@@ -126,9 +141,9 @@ mod tests {
             tool_calls: None,
             duration: Some(Duration::from_secs(5)),
         });
-        assert!(budget.take_model_call().is_ok());
+        assert!(budget.check_model_call().is_ok());
         tokio::time::advance(Duration::from_secs(6)).await;
-        assert!(budget.take_model_call().unwrap_err().contains("--duration"));
+        assert!(budget.check_model_call().unwrap_err().contains("--duration"));
         assert!(budget.take_tool_call().unwrap_err().contains("5 seconds"));
     }
 }

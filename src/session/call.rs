@@ -12,6 +12,7 @@ use crate::approval::denial;
 use crate::approval::judgement::Judgement;
 use crate::hook::approval::{self, Approval, RewriteApproval};
 use crate::hook::context::{Context, HookReport};
+use crate::hook::dispatch::Cause;
 use crate::hook::tool::{self as moment, PostToolUse, PreToolUse, ResultImage, ToolError, UsedResult};
 use crate::hook::turn::StopReason;
 use crate::model::item::{ToolCall, ToolResult};
@@ -72,6 +73,15 @@ struct No {
     text: String,
 }
 
+/// What the model reads of a call that a cancel came before.
+pub(super) const NOT_RUN: &str = "not run: the turn was interrupted";
+
+impl No {
+    fn interrupted() -> Self {
+        Self { status: Status::Skipped, text: NOT_RUN.into() }
+    }
+}
+
 impl Prepared {
     /// Whether it may run beside others.
     pub(super) fn concurrent(&self) -> bool {
@@ -98,6 +108,10 @@ impl Prepared {
             Self::Answered(ran) => return *ran,
         };
         let Ready { call, asked, arguments, tool, approval, context } = *ready;
+        if cancel.is_cancelled() {
+            let (output, arguments) = (Output::failed(NOT_RUN), Value::Object(arguments));
+            return Ran { call, asked, arguments, output, status: Status::Skipped, approval: None };
+        }
         started(&asked.name, &asked);
         let output = tokio::select! {
             biased;
@@ -170,6 +184,9 @@ impl Session {
         let fired = hooks.fire(cx, PreToolUse { call: asked.clone() }).await;
         *asked = fired.payload.call;
         if let Some(abort) = fired.abort {
+            if abort.cause == Cause::Cancelled {
+                return Err(No::interrupted());
+            }
             let text = format!("refused by plugin '{}': {}", abort.plugin.name, abort.reason);
             return Err(No { status: Status::Refused, text });
         }
@@ -225,7 +242,13 @@ impl Session {
                 // Sessions in these modes are refused before they begin; a question is the safe reading all the same.
                 Decision::Ask(question) | Decision::Judge(question, _) => question,
             };
-        match self.ask(tool, &judgement, &question).await {
+        let cancel = turn.cancel.clone();
+        let answer = tokio::select! {
+            biased;
+            () = cancel.cancelled() => return Err(No::interrupted()),
+            answer = self.ask(tool, &judgement, &question) => answer,
+        };
+        match answer {
             Answer::Allow(grant) => {
                 if let (Some(rule), Grant::Session | Grant::Always) = (question.remember, grant) {
                     self.parts.grants.add(rule, grant);
@@ -269,14 +292,15 @@ impl Session {
         }
     }
 
-    /// tool_result and PostToolUse see the result; then it is stored and reported. True when a handler ends the tool loop.
+    /// tool_result and PostToolUse see the result of a call that ran; then it is stored and reported. What the host says of
+    /// one that did not run is its own. True when a handler ends the tool loop.
     pub(super) async fn finish_call(&mut self, turn: &mut Turn, running: &Running, mut ran: Ran) -> bool {
         if ran.output.dismissed {
             turn.unanswered = true;
         }
         let hooks = Arc::clone(&self.parts.hooks);
         let cx = self.context(turn, Some(running));
-        if hooks.has::<moment::ToolResult>() {
+        if hooks.has::<moment::ToolResult>() && ran.approval.is_some() {
             self.revise(&cx, &mut ran).await;
         }
         let mut terminate = false;

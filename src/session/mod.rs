@@ -15,6 +15,7 @@ use crate::model::response::Usage;
 use crate::provider::retry::Policy;
 use crate::session::catalog::Catalog;
 use crate::session::clients::Clients;
+use crate::session::commit::Gate;
 use crate::session::moments::Notes;
 use crate::session::parts::Parts;
 use crate::session::store::error::StoreError;
@@ -130,6 +131,10 @@ impl Session {
             "trusted": self.parts.options.trust == Trust::Trusted,
             "resumed": self.turns > 0,
         })
+    }
+    /// The commit gate, for whoever writes on behalf of a handler.
+    pub fn gate(&self) -> Gate {
+        self.parts.gate.clone()
     }
     /// Everything spent, earlier turns included.
     pub fn usage(&self) -> Usage {

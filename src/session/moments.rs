@@ -80,6 +80,7 @@ impl Session {
     /// Tells the handlers that the session is there; a new one is announced as stored, too.
     pub async fn open(&mut self) {
         let (hooks, cx) = (Arc::clone(&self.parts.hooks), self.bare_context());
+        self.parts.warden.enter(cx.clone());
         let _ = hooks.fire(&cx, SessionStarted(self.session_facts())).await;
         if self.turns == 0 {
             let _ = hooks.fire(&cx, SessionStart { session: Arc::clone(&self.parts.id) }).await;

@@ -1,6 +1,6 @@
 //! One outbound request: what handlers make of it before it goes out, and what the file remembers of the difference.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use crate::hook::context::Context;
@@ -23,7 +23,7 @@ pub(super) struct Draft {
     pub(super) model: Option<Arc<str>>,
     /// The raw hooks that changed it.
     pub(super) changed_by: Vec<Plugin>,
-    /// What the transcript would have sent.
+    /// The stored conversation at that time.
     pub(super) stored: Items,
 }
 
@@ -46,7 +46,7 @@ impl Session {
         if !hooks.has::<PreStep>() {
             return Ok(Some(Allowed { tools: specs, tool_choice: ToolChoice::Auto }));
         }
-        let left = turn.budget.model_calls_left().map(|left| left + 1);
+        let left = turn.budget.model_calls_left();
         let step = PreStep {
             step: running.steps,
             steps_remaining: left,
@@ -68,13 +68,13 @@ impl Session {
             };
         }
         if let Some(remaining) = step.steps_remaining.filter(|remaining| Some(*remaining) != left) {
-            turn.budget.lower_model_calls(remaining.saturating_sub(1));
+            turn.budget.lower_model_calls(remaining);
         }
-        let offered = |spec: &&ToolSpec| step.tool_names.contains(&spec.name);
+        let wanted = |spec: &&ToolSpec| step.tool_names.contains(&spec.name);
         let tools = if step.tool_names.len() == specs.len() {
             specs
         } else {
-            specs.iter().filter(offered).cloned().collect()
+            specs.iter().filter(wanted).cloned().collect()
         };
         Ok(Some(Allowed { tools, tool_choice: step.tool_choice }))
     }
@@ -82,15 +82,15 @@ impl Session {
     /// rebuild_model, transform_model, PreLLMCall: the request as it goes out.
     pub(super) async fn draft(&self, running: &Running, cx: &Context, allowed: Allowed) -> Draft {
         let hooks = Arc::clone(&self.parts.hooks);
-        let stored = self.sent_items(running);
         let outbound = Outbound {
             purpose: self.mode.purpose(),
             runtime: Arc::clone(&running.name),
-            items: Arc::clone(&stored),
+            items: self.sent_items(running),
             held: self.held(),
         };
         let rebuilt = hooks.fire(cx, RebuildModel(outbound)).await;
-        let changed_by = rebuilt.changed_by;
+        let mut changed_by = running.rewrote.clone();
+        changed_by.extend(rebuilt.changed_by.into_iter().filter(|plugin| !running.rewrote.contains(plugin)));
         let items = hooks.fire(cx, TransformModel(rebuilt.payload.0)).await.payload.0.items;
         let endpoint = &self.parts.endpoint;
         let call = PreLlmCall {
@@ -105,8 +105,9 @@ impl Session {
         };
         let call = hooks.fire(cx, call).await.payload;
         let model = Some(call.model).filter(|model| *model != endpoint.model.name);
-        let request = self.request(running, call.messages, call.tools, allowed.tool_choice, call.stream);
-        Draft { request, model, changed_by, stored }
+        let choice = offered(allowed.tool_choice, &call.tools);
+        let request = self.request(running, call.messages, call.tools, choice, call.stream);
+        Draft { request, model, changed_by, stored: self.transcript.items() }
     }
 
     fn request(
@@ -149,36 +150,72 @@ impl Session {
     }
 }
 
-/// What was sent other than `stored` would have been, as changes in order. Where nothing was changed this is one look.
+/// The choice as far as the tools go along with it: a provider refuses a request that demands a tool it does not list.
+fn offered(choice: ToolChoice, tools: &[ToolSpec]) -> ToolChoice {
+    match &choice {
+        ToolChoice::Named(name) if !tools.iter().any(|tool| tool.name == *name) => ToolChoice::Auto,
+        ToolChoice::Required if tools.is_empty() => ToolChoice::Auto,
+        _ => choice,
+    }
+}
+
+/// What was sent other than `stored`, as changes in order. Where nothing was changed this is one look.
 pub(super) fn changes(stored: &Items, sent: &Items) -> Vec<Change> {
     if Arc::ptr_eq(stored, sent) {
         return Vec::new();
     }
+    let same = |(old, new): &(&Arc<Item>, &Arc<Item>)| Arc::ptr_eq(old, new);
+    let head = stored.iter().zip(sent.iter()).take_while(same).count();
+    let rest = stored.len().min(sent.len()) - head;
+    let tail = stored.iter().rev().zip(sent.iter().rev()).take(rest).take_while(same).count();
+    let old = stored.get(head..stored.len() - tail).unwrap_or_default();
+    let new = sent.get(head..sent.len() - tail).unwrap_or_default();
+
+    // A longest run of known items in their stored order stays where it is; everything else is taken out and put in.
     let known: HashMap<&ItemId, usize> =
-        stored.iter().enumerate().map(|(place, item)| (&item.id, place)).collect();
-    // The longest run of known items in their stored order stays where it is; everything else is taken out and put in.
-    let mut kept: Vec<(&Arc<Item>, usize)> = Vec::new();
-    for item in sent.iter() {
-        if let Some(place) = known.get(&item.id)
-            && kept.last().is_none_or(|(_, last)| place > last)
-        {
-            kept.push((item, *place));
-        }
-    }
-    let stays: HashMap<&ItemId, usize> = kept.iter().map(|(item, place)| (&item.id, *place)).collect();
-    let mut changes: Vec<Change> = stored
+        old.iter().enumerate().map(|(place, item)| (&item.id, place)).collect();
+    let places: Vec<Option<usize>> = new.iter().map(|item| known.get(&item.id).copied()).collect();
+    let stays: HashSet<usize> = rising(&places);
+    let kept: HashSet<usize> = stays.iter().filter_map(|at| places.get(*at).copied().flatten()).collect();
+    let mut changes: Vec<Change> = old
         .iter()
-        .filter(|item| !stays.contains_key(&item.id))
-        .map(|item| Change::Remove { id: item.id.clone() })
+        .enumerate()
+        .filter(|(place, _)| !kept.contains(place))
+        .map(|(_, item)| Change::Remove { id: item.id.clone() })
         .collect();
-    let mut after: Option<ItemId> = None;
-    for item in sent.iter() {
-        match stays.get(&item.id).and_then(|place| stored.get(*place)) {
-            Some(old) if Arc::ptr_eq(old, item) || old == item => {}
+    let mut after = head.checked_sub(1).and_then(|last| stored.get(last)).map(|item| item.id.clone());
+    for (at, item) in new.iter().enumerate() {
+        let was = places.get(at).copied().flatten().filter(|_| stays.contains(&at));
+        match was.and_then(|place| old.get(place)) {
+            Some(old) if old == item => {}
             Some(_) => changes.push(Change::Replace { id: item.id.clone(), item: Arc::clone(item) }),
             None => changes.push(Change::Insert { after: after.clone(), item: Arc::clone(item) }),
         }
         after = Some(item.id.clone());
     }
     changes
+}
+
+/// Where a longest rising run of the places stands; those without a place belong to none.
+fn rising(places: &[Option<usize>]) -> HashSet<usize> {
+    let place = |at: &usize| places.get(*at).copied().flatten();
+    // Where the run of each length ends that ends lowest, and what comes before each entry in its run.
+    let mut ends: Vec<usize> = Vec::new();
+    let mut before: Vec<Option<usize>> = Vec::with_capacity(places.len());
+    for (at, here) in places.iter().enumerate() {
+        let length = ends.partition_point(|end| place(end) < *here);
+        before.push(length.checked_sub(1).and_then(|shorter| ends.get(shorter).copied()));
+        match ends.get_mut(length) {
+            _ if here.is_none() => {}
+            Some(end) => *end = at,
+            None => ends.push(at),
+        }
+    }
+    let mut run = HashSet::with_capacity(ends.len());
+    let mut last = ends.last().copied();
+    while let Some(at) = last {
+        run.insert(at);
+        last = before.get(at).copied().flatten();
+    }
+    run
 }

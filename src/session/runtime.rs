@@ -1,19 +1,24 @@
 //! One runtime: its context, then steps until it is done. `crystal/main`, the agent the operator talks to, is the only one yet.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
+use serde_json::{Value, json};
+
 use crate::hook::context::Context;
+use crate::hook::handler::Plugin;
 use crate::hook::prompt::{PostContextAssembly, Prompt, RewritePrompt, Segment};
 use crate::hook::turn::{
     Manifest, PostRuntime, PreRuntime, Rewritten, RuntimeResult, RuntimeStatus, StopReason,
 };
-use crate::model::item::Items;
+use crate::model::item::{Item, ItemId, Items};
 use crate::session::Session;
 use crate::session::moments::runtime_result;
 use crate::session::prompt::{self, Facts};
 use crate::session::report::Report;
 use crate::session::schema::CORRECTIONS;
 use crate::session::step::StepEnd;
+use crate::session::store::id::Ids;
 use crate::session::turn::{Ending, Turn};
 
 /// The runtime that answers the operator.
@@ -32,6 +37,8 @@ pub(super) struct Running {
     pub(super) retried_empty: bool,
     /// The plugins whose `prompt` hook appended.
     pub(super) segments: Arc<[Segment]>,
+    /// The raw hooks that rewrote the system text.
+    pub(super) rewrote: Vec<Plugin>,
     /// A history that a handler put in the place of the stored one, for this runtime alone.
     pub(super) history: Option<History>,
 }
@@ -53,6 +60,7 @@ impl Running {
             corrections: CORRECTIONS,
             retried_empty: false,
             segments: Arc::new([]),
+            rewrote: Vec::new(),
             history: None,
         }
     }
@@ -65,14 +73,16 @@ impl Session {
         let mut running = Running::new(Arc::clone(&manifest.name));
         let cx = self.context(turn, Some(&running));
         let mut skipped = false;
-        let ending = if turn.resumed {
+        // A turn that was interrupted before it had a system text has not begun.
+        let ending = if turn.resumed && self.transcript.system().is_some() {
             self.steps(turn, &mut running).await
         } else {
             let before = PreRuntime { manifest, input: self.said(turn) };
             match hooks.fire(&cx, before).await.abort {
                 Some(abort) => {
-                    skipped = true;
-                    Ending::aborted(&running.name, &abort)
+                    let ending = Ending::blocked(&running.name, &abort);
+                    skipped = ending.stop == StopReason::Aborted;
+                    ending
                 }
                 None => {
                     self.assemble(&cx, &mut running).await;
@@ -82,17 +92,54 @@ impl Session {
         };
         let result = runtime_result(turn, &running, &ending, skipped);
         let after = PostRuntime { result, resumed: turn.resumed, rewritten: Rewritten::default() };
-        let fired = hooks.fire(&cx, after).await.payload;
-        if fired.rewritten.output {
-            turn.last_text = fired
-                .result
-                .output
-                .as_str()
-                .map(str::to_owned)
-                .or_else(|| Some(fired.result.output.to_string()));
+        let PostRuntime { result, rewritten, .. } = hooks.fire(&cx, after).await.payload;
+        self.rewrite(turn, result, rewritten, ending)
+    }
+
+    /// What a runtime comes to after handlers rewrote its result: its output stands for what the model said, and is held
+    /// to the schema again.
+    fn rewrite(
+        &self,
+        turn: &mut Turn,
+        mut result: RuntimeResult,
+        rewritten: Rewritten,
+        ending: Ending,
+    ) -> (RuntimeResult, Ending) {
+        let ending = if rewritten.status { ended(&result, ending) } else { ending };
+        if rewritten.output {
+            turn.last_text = match &result.output {
+                Value::Null => None,
+                Value::String(text) => Some(text.clone()),
+                other => Some(other.to_string()),
+            };
         }
-        let ending = if fired.rewritten.status { rewritten(fired.result.status, ending) } else { ending };
-        (fired.result, ending)
+        let changed = rewritten.output || rewritten.status;
+        if changed
+            && ending.stop == StopReason::Completed
+            && let Err(problem) = self.satisfies(turn)
+        {
+            let message = format!(
+                "the result that a handler of PostRuntime rewrote does not satisfy the output schema: {problem}"
+            );
+            result.status = RuntimeStatus::Failed;
+            result.error = Some(json!({ "code": "output-schema-invalid", "message": message }));
+            result.completion = Value::Null;
+            result.pending_proposals.clear();
+            result.effects.clear();
+            return (result, Ending::unacceptable(message));
+        }
+        if let Some(text) = turn.last_text.as_deref().filter(|_| rewritten.output) {
+            self.parts.report.report(Report::Text(text));
+        }
+        (result, ending)
+    }
+
+    /// Holds the turn's answer to the output schema, where there is one.
+    fn satisfies(&self, turn: &mut Turn) -> Result<(), String> {
+        if let Some(schema) = &self.parts.options.output_schema {
+            turn.last_text = Some(schema.check(turn.last_text.as_deref().unwrap_or_default())?);
+        }
+        Ok(())
     }
 
     async fn steps(&mut self, turn: &mut Turn, running: &mut Running) -> Ending {
@@ -116,8 +163,9 @@ impl Session {
             .collect();
         let facts = appended.payload.0;
         let composed = self.compose(&facts.instructions).into();
-        let composed = hooks.fire(cx, RewritePrompt { facts, composed }).await.payload.composed;
-        self.set_system(composed);
+        let rewritten = hooks.fire(cx, RewritePrompt { facts, composed }).await;
+        running.rewrote = rewritten.changed_by;
+        self.set_system(rewritten.payload.composed);
         if hooks.has::<PostContextAssembly>() {
             self.assembled(cx, running).await;
         }
@@ -140,8 +188,19 @@ impl Session {
         let fired = hooks.fire(cx, assembly).await.payload;
         self.set_system(fired.system_prompt);
         if !Arc::ptr_eq(&fired.messages, &stored) {
-            running.history = Some(History { items: fired.messages, covers });
+            let items = self.own_ids(&stored, &fired.messages);
+            running.history = Some(History { items, covers });
         }
+    }
+
+    /// A new item under an id of the host's own form gets one that the host will not give out again.
+    fn own_ids(&self, stored: &Items, given: &Items) -> Items {
+        let known: HashSet<&ItemId> = stored.iter().map(|item| &item.id).collect();
+        let item = |item: &Arc<Item>| match known.contains(&item.id) || !Ids::gives(&item.id) {
+            true => Arc::clone(item),
+            false => Arc::new(Item { id: self.parts.store.ids().item(), ..Item::clone(item) }),
+        };
+        Arc::new(given.iter().map(item).collect())
     }
 
     fn compose(&self, instructions: &str) -> String {
@@ -168,16 +227,19 @@ impl Session {
 }
 
 /// The ending of a runtime whose status a handler rewrote.
-fn rewritten(status: RuntimeStatus, ending: Ending) -> Ending {
-    match status {
-        RuntimeStatus::Completed => Ending::completed(),
-        RuntimeStatus::Failed if ending.stop == StopReason::Completed => {
-            Ending::because(StopReason::Failed, "a handler of PostRuntime failed the runtime")
+fn ended(result: &RuntimeResult, ending: Ending) -> Ending {
+    let why = result.error.as_ref().and_then(|error| error.get("message")).and_then(Value::as_str);
+    let why = |did: &str| match why {
+        Some(why) => format!("a handler of PostRuntime {did} the runtime: {why}"),
+        None => format!("a handler of PostRuntime {did} the runtime"),
+    };
+    match (result.status, ending.stop) {
+        (RuntimeStatus::Completed, _) => Ending::completed(),
+        (RuntimeStatus::Failed, StopReason::Completed | StopReason::Aborted) => {
+            Ending::because(StopReason::Failed, why("failed"))
         }
-        RuntimeStatus::Skipped => {
-            Ending::because(StopReason::Aborted, "a handler of PostRuntime skipped the runtime")
-        }
-        RuntimeStatus::Failed => ending,
+        (RuntimeStatus::Failed, _) => ending,
+        (RuntimeStatus::Skipped, _) => Ending::because(StopReason::Aborted, why("skipped")),
     }
 }
 
@@ -206,7 +268,7 @@ impl Session {
                 turn.last_text = Some(answer);
                 Ok(StepEnd::Done)
             }
-            Err(problem) if running.corrections == 0 => Err(Ending::corrections_used_up(format!(
+            Err(problem) if running.corrections == 0 => Err(Ending::unacceptable(format!(
                 "the final answer still does not satisfy the output schema after {CORRECTIONS} corrections: {problem}"
             ))),
             Err(problem) => {
@@ -218,6 +280,16 @@ impl Session {
                 self.add_user(turn.number, correction(&problem).into(), Vec::new());
                 Ok(StepEnd::Again)
             }
+        }
+    }
+
+    /// The end of a tool loop that a handler ended: what the model said last is its answer.
+    pub(super) fn ended_early(&self, turn: &mut Turn) -> Result<StepEnd, Ending> {
+        match self.satisfies(turn) {
+            Ok(()) => Ok(StepEnd::Done),
+            Err(problem) => Err(Ending::unacceptable(format!(
+                "a handler ended the tool loop before an answer satisfied the output schema: {problem}"
+            ))),
         }
     }
 

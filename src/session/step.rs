@@ -33,22 +33,26 @@ pub(super) enum StepEnd {
 impl Session {
     /// Makes one model call, commits its answer and runs its calls.
     pub(super) async fn step(&mut self, turn: &mut Turn, running: &mut Running) -> Result<StepEnd, Ending> {
-        turn.budget.take_model_call().map_err(|why| Ending::because(StopReason::Budget, why))?;
-        turn.steps += 1;
+        if turn.cancel.is_cancelled() {
+            return Err(Ending::cancelled());
+        }
+        turn.budget.check_model_call().map_err(|why| Ending::because(StopReason::Budget, why))?;
         running.steps += 1;
-        self.parts.report.report(Report::StepStart { step: turn.steps, runtime: &running.name });
-
         let cx = self.context(turn, Some(running));
-        let Some(allowed) = self.pre_step(turn, running, &cx).await? else { return Ok(StepEnd::Done) };
+        let Some(allowed) = self.pre_step(turn, running, &cx).await? else { return self.ended_early(turn) };
+
+        turn.budget.count_model_call();
+        turn.steps += 1;
+        self.parts.report.report(Report::StepStart { step: turn.steps, runtime: &running.name });
         let draft = self.draft(running, &cx, allowed).await;
         let mut record = self.step_record(turn, &draft);
         let begun = Instant::now();
         let answer = self.call_model(turn, &draft).await;
         record.request_ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
-        let Draft { request, changed_by, .. } = draft;
+        let Draft { request, changed_by, stored, .. } = draft;
         // The items are shared with the request: all but what handlers want to see goes before they grow.
         let messages = self.parts.hooks.has::<PostLlmResponse>().then(|| Arc::clone(&request.items));
-        drop(request);
+        drop((request, stored));
         let response = match answer {
             Ok(response) => response,
             Err(failed) => return Err(self.failed_call(turn, record, failed, &changed_by)),
@@ -198,12 +202,17 @@ impl Session {
                 correction: None,
                 held: self.held(),
             };
-            let fired = hooks.fire(cx, seen).await.payload;
-            if let Some(correction) = fired.correction {
-                return self.send_back(turn, running, &candidate, correction);
+            let fired = hooks.fire(cx, seen).await;
+            let PostLlmResponse { response: answer, correction, .. } = fired.payload;
+            if let Some(correction) = correction {
+                self.parts.report.report(Report::Void);
+                self.report_finish(turn, response, finish);
+                return self.send_back(turn, running, &candidate, correction, &fired.changed_by);
             }
-            finish = fired.response.finish_reason;
-            candidate.items = fired.response.items;
+            finish = answer.finish_reason;
+            if answer.items != candidate.items {
+                candidate = candidate.rewritten(self.parts.store.ids(), &answer.items);
+            }
         }
         let text = self.report_answer(turn, &candidate);
         let calls = self.commit_answer(turn, &candidate);
@@ -220,7 +229,7 @@ impl Session {
         }
         match self.batch(turn, running, calls).await? {
             Flow::Next => Ok(StepEnd::Again),
-            Flow::Terminated => Ok(StepEnd::Done),
+            Flow::Terminated => self.ended_early(turn),
         }
     }
 
@@ -239,13 +248,16 @@ impl Session {
         running: &mut Running,
         draft: &Candidate,
         correction: Arc<str>,
+        by: &[Plugin],
     ) -> Result<StepEnd, Ending> {
+        let name = by.last().map_or("", |plugin| &*plugin.name);
         if running.corrections == 0 {
-            return Err(Ending::corrections_used_up(format!(
-                "a handler of PostLLMResponse still refused the answer after {CORRECTIONS} corrections: {correction}"
+            return Err(Ending::unacceptable(format!(
+                "plugin '{name}' still refused the answer after {CORRECTIONS} corrections: {correction}"
             )));
         }
         running.corrections -= 1;
+        self.notes.note(format!("Plugin '{name}' sent the answer back: {correction}"));
         let said =
             draft.items.iter().filter(|item| matches!(item.body, Body::Assistant { .. })).cloned().collect();
         self.commit_answer(turn, &draft.with(said));

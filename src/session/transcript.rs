@@ -43,6 +43,56 @@ impl Candidate {
     pub fn with(&self, items: Vec<Arc<Item>>) -> Self {
         Self { response: self.response.clone(), items, cut: self.cut.clone() }
     }
+
+    /// The same answer as handlers rewrote it. Ids of items and calls that will be stored are the host's: a new one gets
+    /// its own, a kept one has the one it had. What says nothing is left out.
+    pub fn rewritten(&self, ids: &Ids, items: &[Arc<Item>]) -> Self {
+        let said = items.iter().filter(|item| !silent(item));
+        let items: Vec<_> = said.enumerate().map(|(place, item)| self.adopted(ids, place, item)).collect();
+        let whole = |call: &ToolCall| {
+            let kept = self.calls().find(|own| own.id == call.id);
+            kept.is_none_or(|own| own.arguments != call.arguments)
+        };
+        let mut cut = self.cut.clone();
+        for item in &items {
+            if let Body::ToolCall(call) = &item.body
+                && whole(call)
+            {
+                cut.remove(&call.id);
+            }
+        }
+        Self { response: self.response.clone(), items, cut }
+    }
+
+    fn calls(&self) -> impl Iterator<Item = &ToolCall> {
+        self.items.iter().filter_map(|item| match &item.body {
+            Body::ToolCall(call) => Some(call),
+            _ => None,
+        })
+    }
+
+    fn adopted(&self, ids: &Ids, place: usize, item: &Arc<Item>) -> Arc<Item> {
+        if self.items.iter().any(|own| Arc::ptr_eq(own, item)) {
+            return Arc::clone(item);
+        }
+        let own = self.items.iter().find(|own| own.id == item.id && own.kind() == item.kind());
+        let mut body = item.body.clone();
+        if let Body::ToolCall(call) = &mut body {
+            match own.map(|own| &own.body) {
+                Some(Body::ToolCall(was)) => {
+                    call.id = was.id.clone();
+                    call.provider_id.clone_from(&was.provider_id);
+                }
+                _ => call.id = ids.call(),
+            }
+        }
+        let index = u32::try_from(place).unwrap_or(u32::MAX);
+        let origin = Origin { response: self.response.clone(), index };
+        match own {
+            Some(_) => Arc::new(Item { body, ..Item::clone(item) }),
+            None => Arc::new(Item { origin: Some(origin), ..Item::new(ids.item(), body) }),
+        }
+    }
 }
 
 impl Transcript {
@@ -172,6 +222,12 @@ impl Transcript {
         };
         ToolCall { id: ids.call(), name: name.into(), arguments: text, malformed, provider_id }
     }
+}
+
+/// An empty text without provider state, which providers refuse when it comes back.
+fn silent(item: &Item) -> bool {
+    matches!(&item.body, Body::Assistant { text } | Body::Reasoning { text } if text.is_empty())
+        && item.state.is_none()
 }
 
 fn problem(call: &ToolCall, cut: bool) -> Option<String> {

@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::hook::context::Context;
-use crate::hook::dispatch::Abort;
+use crate::hook::dispatch::{Abort, Cause};
 use crate::hook::turn::{PreSchedule, StopReason, TurnFinished, TurnStart, TurnStarted, TurnStop};
 use crate::model::item::Image;
 use crate::model::response::Usage;
@@ -66,12 +66,15 @@ impl Ending {
     pub fn because(stop: StopReason, message: impl Into<String>) -> Self {
         Self { stop, message: Some(message.into()), at_limit: false }
     }
-    /// It failed because its corrections were used up.
-    pub fn corrections_used_up(message: impl Into<String>) -> Self {
+    /// It failed because its answer is none that can stand, and no correction is left to ask for.
+    pub fn unacceptable(message: impl Into<String>) -> Self {
         Self { stop: StopReason::Failed, message: Some(message.into()), at_limit: true }
     }
-    /// A guard ended it.
-    pub fn aborted(what: &str, abort: &Abort) -> Self {
+    /// A guard ended it, or was still deciding when somebody cancelled it.
+    pub fn blocked(what: &str, abort: &Abort) -> Self {
+        if abort.cause == Cause::Cancelled {
+            return Self::cancelled();
+        }
         Self::because(
             StopReason::Aborted,
             format!("plugin '{}' ended {what}: {}", abort.plugin.name, abort.reason),
@@ -185,7 +188,7 @@ impl Session {
         let _ = hooks.fire(&cx, TurnStarted(self.turn_facts(turn))).await;
         let start = TurnStart { input: self.said(turn), active_runtimes: vec![MAIN.into()] };
         if let Some(abort) = hooks.fire(&cx, start).await.abort {
-            return Ending::aborted("the turn", &abort);
+            return Ending::blocked("the turn", &abort);
         }
         let chosen = PreSchedule { triggered: vec![main_manifest(self.mode)] };
         let chosen = hooks.fire(&cx, chosen).await.payload.triggered;
@@ -237,6 +240,8 @@ impl Session {
         let hooks = Arc::clone(&self.parts.hooks);
         // A cancelled turn is told of its end all the same.
         let cx = Context { cancel: CancellationToken::new(), ..self.context(&turn, None) };
+        // What is written between turns is guarded, too, and not by a cancel that is over.
+        self.parts.warden.enter(cx.clone());
         let finished = TurnFinished { turn: self.turn_facts(&turn), stop_reason: ending.stop };
         let _ = hooks.fire(&cx, finished).await;
         self.usage.add(&turn.usage);

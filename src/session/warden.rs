@@ -4,14 +4,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::hook::commit::{PostStateCommit, PreStateCommit, Proposed, Subject};
 use crate::hook::context::{Context, RuntimeRef};
-use crate::hook::dispatch::Dispatcher;
+use crate::hook::dispatch::{Cause, Dispatcher};
 use crate::model::port::{BoxFuture, Committed, Payload, Refusal};
 use crate::session::commit::{Guard, Offer};
 
 /// Stands before and behind every commit of a session.
 pub struct Warden {
     hooks: Arc<Dispatcher>,
-    /// The circumstances of the turn that runs; none between turns.
+    /// The circumstances of the turn that runs, or of the time between turns; none before the session was opened.
     context: Mutex<Option<Context>>,
 }
 
@@ -20,7 +20,7 @@ impl Warden {
     pub fn new(hooks: Arc<Dispatcher>) -> Self {
         Self { hooks, context: Mutex::new(None) }
     }
-    /// A turn begins.
+    /// The circumstances are these from now on.
     pub fn enter(&self, context: Context) {
         *self.context.lock().unwrap_or_else(PoisonError::into_inner) = Some(context);
     }
@@ -29,7 +29,8 @@ impl Warden {
         let context = self.context.lock().unwrap_or_else(PoisonError::into_inner).clone()?;
         let source = &offer.proposal.source;
         let (plugin, runtime) = (Arc::clone(&source.plugin), Arc::clone(&source.runtime));
-        Some(Context { runtime: Some(RuntimeRef { plugin, runtime, concealed: false }), ..context })
+        let runtime = Some(RuntimeRef { plugin, runtime, concealed: false });
+        Some(Context { runtime, chain: offer.chain.clone(), ..context })
     }
 }
 
@@ -48,9 +49,14 @@ impl Guard for Warden {
             if !self.hooks.has::<PreStateCommit>() {
                 return Ok(None);
             }
-            let Some(cx) = self.context(offer) else { return Ok(None) };
+            let Some(cx) = self.context(offer) else {
+                return Err(Refusal("nothing is written before the session is open".into()));
+            };
             let fired = self.hooks.fire(&cx, PreStateCommit { proposal: proposed(offer) }).await;
             match fired.abort {
+                Some(abort) if abort.cause == Cause::Cancelled => {
+                    Err(Refusal("the turn was interrupted, so nothing was written".into()))
+                }
                 Some(abort) => Err(Refusal(format!(
                     "plugin '{}' refused the write: {}",
                     abort.plugin.name, abort.reason

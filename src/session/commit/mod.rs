@@ -15,6 +15,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use serde_json::{Map, Value};
 
 use crate::fence::Fence;
+use crate::hook::context::Chain;
 use crate::model::item::CallId;
 use crate::model::port::{BoxFuture, Commit, Committed, FileWrite, Payload, Proposal, Refusal, Source, Todo};
 use crate::session::blob::Blobs;
@@ -38,6 +39,8 @@ pub struct Offer {
     pub id: u64,
     /// Turn and call.
     pub at: At,
+    /// The handlers whose own act this is; none of them is asked about it.
+    pub chain: Chain,
     /// Whether the file is written or removed (only an undo removes; its contents are empty then).
     pub act: Act,
     /// The proposal; after a replacement, what is written.
@@ -117,7 +120,12 @@ impl Gate {
 
     /// The port that a turn's tool call (or a turn itself) gets.
     pub fn at(&self, turn: u64, call: Option<CallId>) -> Arc<dyn Commit> {
-        Arc::new(Scope { gate: self.clone(), at: At { turn, call } })
+        self.within(turn, call, Chain::default())
+    }
+
+    /// The same port for an act of these handlers, which are not asked about their own writes.
+    pub fn within(&self, turn: u64, call: Option<CallId>, chain: Chain) -> Arc<dyn Commit> {
+        Arc::new(Scope { gate: self.clone(), at: At { turn, call }, chain })
     }
 
     /// A stored value of a plugin.
@@ -133,13 +141,13 @@ impl Gate {
     }
 
     /// Passes a proposal through the guard and commits it.
-    pub async fn commit(&self, at: At, proposal: Proposal) -> Result<Committed, Refusal> {
+    async fn commit(&self, at: At, chain: Chain, proposal: Proposal) -> Result<Committed, Refusal> {
         let mode = match &proposal.payload {
             Payload::File(file) if self.0.guard.is_some() => self.mode(file).await?,
             _ => None,
         };
         let id = self.0.store.ids().commit();
-        self.pass(Offer { id, at, act: Act::Write, proposal, mode }, None).await
+        self.pass(Offer { id, at, chain, act: Act::Write, proposal, mode }, None).await
     }
 
     /// Guard, write, guard.
@@ -227,11 +235,12 @@ impl Shared {
 struct Scope {
     gate: Gate,
     at: At,
+    chain: Chain,
 }
 
 impl Commit for Scope {
     fn commit(&self, proposal: Proposal) -> BoxFuture<'_, Result<Committed, Refusal>> {
-        Box::pin(self.gate.commit(self.at.clone(), proposal))
+        Box::pin(self.gate.commit(self.at.clone(), self.chain.clone(), proposal))
     }
     fn todos(&self) -> Vec<Todo> {
         self.gate.0.memory().todos.clone()

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use bytes::Bytes;
 
+use crate::hook::context::Chain;
 use crate::model::port::{Expect, FileWrite, Payload, Proposal, Reach, Refusal, Source};
 use crate::session::blob;
 use crate::session::commit::diff::{Net, net, relative};
@@ -80,6 +81,7 @@ impl Gate {
         let offer = Offer {
             id: self.0.store.ids().commit(),
             at: At { turn, call: None },
+            chain: Chain::default(),
             act,
             proposal: Proposal { source, payload: Payload::File(file) },
             mode: wanted.mode,

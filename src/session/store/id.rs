@@ -81,6 +81,10 @@ impl Ids {
             commit: AtomicU64::new(next.commit),
         }
     }
+    /// Whether an item id is of the form that a session gives out itself.
+    pub fn gives(id: &ItemId) -> bool {
+        id.as_str().strip_prefix('i').is_some_and(|number| number.parse::<u64>().is_ok())
+    }
     /// The next item id (`i1`, `i2`, …).
     pub fn item(&self) -> ItemId {
         ItemId::new(format!("i{}", take(&self.item)))
