@@ -39,16 +39,16 @@ struct Verb {
 const VERBS: &[Verb] = &[
     Verb { command: run::command, run: run::run },
     Verb {
+        command: sessions::command,
+        run: |args, scene, out| sessions::run(args, &home(args, scene)?, &scene.environment, out),
+    },
+    Verb {
         command: keys::command,
         run: |args, scene, out| keys::run(args, &home(args, scene)?, &scene.environment, out),
     },
     Verb {
         command: config::command,
         run: |args, scene, out| config::run(args, &home(args, scene)?, &scene.environment, out),
-    },
-    Verb {
-        command: sessions::command,
-        run: |args, scene, out| sessions::run(args, &home(args, scene)?, &scene.environment, out),
     },
     Verb { command: shells::command, run: shells::run },
     Verb { command: version_command, run: version },
