@@ -150,9 +150,12 @@ fn stored(settings: &Settings, home: &Home, workspace: &Path) -> Result<Option<L
     let dir = home.sessions();
     let path = match &settings.resume {
         Some(id) => find::find(&dir, id).map_err(Failure::usage)?,
-        None if settings.continues => latest_of(&dir, workspace).ok_or_else(|| {
-            Failure::usage(format!("no session of {} is there to continue", workspace.display()))
-        })?,
+        None if settings.continues => {
+            let latest = list::latest(&dir, Some(workspace)).map_err(Failure::usage)?;
+            latest.ok_or_else(|| {
+                Failure::usage(format!("no session of {} is there to continue", workspace.display()))
+            })?
+        }
         None => return Ok(None),
     };
     let loaded = load::read(&path).map_err(Failure::usage)?;
@@ -163,15 +166,6 @@ fn stored(settings: &Settings, home: &Home, workspace: &Path) -> Result<Option<L
         )));
     }
     Ok(Some(loaded))
-}
-
-/// The session of a workspace that was written last.
-fn latest_of(dir: &Path, workspace: &Path) -> Option<PathBuf> {
-    let mut files = list::files(dir).ok()?;
-    files.sort_by_cached_key(|path| std::cmp::Reverse(path.metadata().and_then(|meta| meta.modified()).ok()));
-    files
-        .into_iter()
-        .find(|path| load::read(path).is_ok_and(|loaded| Path::new(&loaded.header.workspace) == workspace))
 }
 
 /// What a saved session asks for, unless this command line says otherwise.

@@ -24,15 +24,15 @@ pub struct Scene<'a> {
 /// Judges a call by its tool's name and its arguments, which were checked against the tool's schema.
 pub fn classify(tool: &str, arguments: &Map<String, Value>, scene: &Scene<'_>) -> Judgement {
     let text = |key: &str| arguments.get(key).and_then(Value::as_str).unwrap_or_default();
+    let path = arguments.get("path").and_then(Value::as_str).filter(|path| !path.is_empty());
     match tool {
         "todoread" | "todowrite" | "question" => {
             plain(Kind::Session, Risk::Read, format!("{tool} only touches the session"))
         }
         "skill" => plain(Kind::Look, Risk::Read, format!("load the skill {}", text("name"))),
         "read" => file(tool, text("path"), Access::Read, scene),
-        "glob" | "grep" => {
-            file(tool, arguments.get("path").and_then(Value::as_str).unwrap_or("."), Access::Search, scene)
-        }
+        "glob" => glob(path.unwrap_or("."), text("pattern"), scene),
+        "grep" => file(tool, path.unwrap_or("."), Access::Search, scene),
         "edit" | "write" => file(tool, text("path"), Access::Write, scene),
         "bash" => bash(text("command"), scene),
         _ => external(tool, scene),
@@ -58,6 +58,28 @@ fn bash(command: &str, scene: &Scene<'_>) -> Judgement {
         parts: reading.parts,
         reach: Reach::Workspace,
     }
+}
+
+/// A search is judged by where it starts: the directory it is given, and where its pattern leads from there.
+fn glob(base: &str, pattern: &str, scene: &Scene<'_>) -> Judgement {
+    let given = file("glob", base, Access::Search, scene);
+    let wild = |part: &&str| part.contains(['*', '?', '[', '{']);
+    let mut before: Vec<&str> = pattern.split('/').take_while(|part| !wild(part)).collect();
+    let climbs = pattern.split('/').skip(before.len()).any(|part| part.contains(".."));
+    if before.len() == pattern.split('/').count() {
+        // The last one names a file.
+        before.pop();
+    }
+    let start = before.join("/");
+    let start = match start.as_str() {
+        _ if climbs => "/".to_string(),
+        "" if pattern.starts_with('/') => "/".to_string(),
+        start if pattern.starts_with(['/', '~']) => start.to_string(),
+        start => format!("{base}/{start}"),
+    };
+    let led = file("glob", &start, Access::Search, scene);
+    let weight = |call: &Judgement| (call.classification.risk, call.classification.authority);
+    if weight(&led) > weight(&given) { led } else { given }
 }
 
 fn external(tool: &str, scene: &Scene<'_>) -> Judgement {

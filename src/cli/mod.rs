@@ -18,6 +18,7 @@ pub mod console;
 pub mod keys;
 pub mod options;
 pub mod run;
+pub mod sessions;
 pub mod shells;
 
 /// What a verb is given besides its own arguments.
@@ -37,6 +38,10 @@ struct Verb {
 /// Every verb, in the order of help.
 const VERBS: &[Verb] = &[
     Verb { command: run::command, run: run::run },
+    Verb {
+        command: sessions::command,
+        run: |args, scene, out| sessions::run(args, &home(args, scene)?, &scene.environment, out),
+    },
     Verb {
         command: keys::command,
         run: |args, scene, out| keys::run(args, &home(args, scene)?, &scene.environment, out),

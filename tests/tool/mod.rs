@@ -2,7 +2,7 @@
 
 mod arguments;
 mod bash;
-mod desk;
+pub(crate) mod desk;
 mod edit;
 mod fence;
 mod given;

@@ -33,7 +33,7 @@ pub(super) const REASONING: Function = Function {
 pub(super) const TOOL_CALL: Function = Function {
     place: Place::Emit,
     name: "tool_call",
-    parameters: &[Parameter { name: "call", shape: Shape::Record, optional: false }],
+    parameters: &[Parameter { name: "tool", shape: Shape::Record, optional: false }],
     result: "",
     permission: None,
     when: When::Always,

@@ -21,11 +21,13 @@ pub(super) struct Resolver {
     files: Rc<Files>,
     /// Loaded modules by path; none while one is being loaded.
     loaded: RefCell<HashMap<String, Option<Shared<Module>>>>,
+    /// The path behind each name that was asked for, so that a repeated import reads no file.
+    paths: RefCell<HashMap<String, String>>,
 }
 
 impl Resolver {
     pub(super) fn new(files: &Rc<Files>) -> Self {
-        Self { files: Rc::clone(files), loaded: RefCell::default() }
+        Self { files: Rc::clone(files), loaded: RefCell::default(), paths: RefCell::default() }
     }
 
     fn once(
@@ -83,11 +85,18 @@ impl ModuleResolver for Resolver {
         name: &str,
         position: Position,
     ) -> Result<Shared<Module>, Raised> {
+        let known = self.paths.borrow().get(name).and_then(|path| self.loaded.borrow().get(path).cloned());
+        if let Some(Some(module)) = known {
+            return Ok(module);
+        }
         let found = memory::uncounted(|| {
             self.files.module(name, &RHAI).map_err(|message| host::short(&format!("import: {message}")))
         });
         let module = found.map_err(|message| errors::raise(message, position))?;
         let loaded = self.once(engine, &module, position);
+        if loaded.is_ok() {
+            self.paths.borrow_mut().insert(name.to_owned(), module.path.clone());
+        }
         // The source is the host's memory: freed uncounted, as it was read.
         memory::uncounted(|| drop(module));
         loaded

@@ -6,6 +6,8 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
+#[expect(deprecated, reason = "see Kept")]
+use rhai::NativeCallContextStore;
 use rhai::{AST, Dynamic, Engine as Rhai, FnPtr, Scope};
 
 use crate::plugin::files::{Files, RHAI};
@@ -31,8 +33,6 @@ pub struct RhaiVm {
     engine: Rhai,
     files: Rc<Files>,
     shared: Rc<Shared>,
-    /// The compiled entry script: functions are called with the tree they came from.
-    entry: RefCell<Option<Rc<AST>>>,
     /// Names bound by the loops, for the parity check.
     bound: Vec<String>,
 }
@@ -40,21 +40,39 @@ pub struct RhaiVm {
 /// What the bound functions need.
 struct Shared {
     desk: Rc<Desk>,
-    functions: RefCell<Vec<FnPtr>>,
+    functions: RefCell<Vec<Rc<Kept>>>,
+    /// The compiled entry script, which knows how many parameters a function has.
+    entry: RefCell<Option<AST>>,
+}
+
+/// A script function as it was handed over.
+#[expect(
+    deprecated,
+    reason = "the only way to keep what the script had imported where it wrote the function"
+)]
+struct Kept {
+    pointer: FnPtr,
+    context: NativeCallContextStore,
+    /// How many arguments it takes; none where that is not known.
+    takes: Option<usize>,
 }
 
 impl RhaiVm {
     /// A hardened VM with every function of `rows`.
     pub fn new(desk: &Rc<Desk>, rows: &[host::Function], files: Files) -> Self {
         memory::counted(|| {
-            let shared = Rc::new(Shared { desk: Rc::clone(desk), functions: RefCell::default() });
+            let shared = Rc::new(Shared {
+                desk: Rc::clone(desk),
+                functions: RefCell::default(),
+                entry: RefCell::default(),
+            });
             let files = Rc::new(files);
             let mut engine = Rhai::new();
             harden::engine(&mut engine, desk);
             engine.set_module_resolver(import::Resolver::new(&files));
             lend::register(&mut engine);
             let bound = bind::all(&mut engine, &shared, rows);
-            Self { engine, files, shared, entry: RefCell::default(), bound }
+            Self { engine, files, shared, bound }
         })
     }
 
@@ -78,7 +96,7 @@ impl Drop for RhaiVm {
         // Script values are counted where they are freed, like where they were made.
         memory::counted(|| {
             self.shared.functions.borrow_mut().clear();
-            self.entry.borrow_mut().take();
+            self.shared.entry.borrow_mut().take();
         });
     }
 }
@@ -91,8 +109,7 @@ impl Engine for RhaiVm {
                 memory::uncounted(|| ScriptError::Raised(errors::parse(&error, &module.path)))
             })?;
             ast.set_source(module.path.as_str());
-            let ast = Rc::new(ast);
-            *self.entry.borrow_mut() = Some(Rc::clone(&ast));
+            *self.shared.entry.borrow_mut() = Some(ast.clone());
             let mut scope = Scope::new();
             self.engine
                 .run_ast_with_scope(&mut scope, &ast)
@@ -101,16 +118,23 @@ impl Engine for RhaiVm {
     }
 
     fn call(&self, function: FunctionId, arguments: Vec<Argument>) -> Result<Plain, ScriptError> {
-        let gone = || ScriptError::Raised("the function is gone".to_owned());
-        let entry = self.entry.borrow().clone().ok_or_else(gone)?;
+        let found = self.shared.functions.borrow().get(function.0).cloned();
+        let kept = found.ok_or_else(|| ScriptError::Raised("the function is gone".to_owned()))?;
         let outcome = memory::counted(|| {
-            let function = self.shared.functions.borrow().get(function.0).cloned().ok_or_else(gone)?;
-            let values: Vec<Dynamic> = arguments.iter().map(|argument| self.argument(argument)).collect();
             // A script function may take fewer arguments than it is offered, as a Luau function may.
-            let result = function.call::<Dynamic>(&self.engine, &entry, values);
+            let takes = kept.takes.unwrap_or(arguments.len());
+            let values: Vec<Dynamic> =
+                arguments.iter().take(takes).map(|given| self.argument(given)).collect();
+            #[expect(deprecated, reason = "see Kept")]
+            let context = kept.context.create_context(&self.engine);
+            let result = kept.pointer.call_within_context::<Dynamic>(&context, values);
             match result {
                 Ok(value) => memory::uncounted(|| convert::plain(&value)).map_err(ScriptError::Value),
-                Err(error) => Err(memory::uncounted(|| failure(&error, entry.source().unwrap_or_default()))),
+                Err(error) => {
+                    #[expect(deprecated, reason = "see Kept")]
+                    let file = kept.context.source.as_deref().unwrap_or_default();
+                    Err(memory::uncounted(|| failure(&error, file)))
+                }
             }
         });
         drop(arguments);

@@ -1,8 +1,14 @@
 //! The writes of a turn as diffs.
 
+use std::path::Path;
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use crate::fence::Fence;
 use crate::model::port::{Reach, Refusal};
-use crate::session::blob;
-use crate::session::commit::{Gate, Shared};
+use crate::session::blob::{self, Blobs};
+use crate::session::commit::Gate;
 use crate::session::store::record::{Commit, Observed};
 use crate::text::diff::{Diff, unified};
 use crate::text::hash;
@@ -52,25 +58,39 @@ impl Gate {
     /// The last turn that wrote a file or after which changes were seen; none when there is none.
     pub fn last_changed(&self) -> Option<u64> {
         let memory = self.0.memory();
-        let own = memory.commits.iter().filter(|commit| commit.undoes.is_none()).map(|commit| commit.turn);
-        own.chain(memory.observed.iter().map(|observed| observed.turn)).max()
+        last_changed(&memory.commits, &memory.observed)
     }
 
     /// What a turn wrote, and what was seen to change in it.
     pub async fn diff(&self, turn: u64) -> Result<TurnDiff, Refusal> {
         let shared = self.0.clone();
-        let work = tokio::task::spawn_blocking(move || of_turn(&shared, turn)).await;
-        work.map_err(|error| Refusal(format!("the diff was interrupted: {error}")))
+        let work = tokio::task::spawn_blocking(move || {
+            let (commits, observed) = {
+                let memory = shared.memory();
+                (memory.commits.clone(), memory.observed.clone())
+            };
+            of_turn(&shared.fence, &shared.blobs, &commits, &observed, turn)
+        });
+        work.await.map_err(|error| Refusal(format!("the diff was interrupted: {error}")))
     }
 }
 
-fn of_turn(shared: &Shared, turn: u64) -> TurnDiff {
-    let (writes, observed) = {
-        let memory = shared.memory();
-        let observed = memory.observed.iter().filter(|observed| observed.turn == turn).cloned().collect();
-        (net(&memory.commits, turn), observed)
-    };
-    let files = writes.iter().map(|write| file(shared, write)).collect();
+/// The last turn that wrote a file or after which changes were seen; none when there is none.
+pub fn last_changed(commits: &[Commit], observed: &[Observed]) -> Option<u64> {
+    let own = commits.iter().filter(|commit| commit.undoes.is_none()).map(|commit| commit.turn);
+    own.chain(observed.iter().map(|observed| observed.turn)).max()
+}
+
+/// What a turn of a session wrote, from the session's commits, and what was seen to change in it.
+pub fn of_turn(
+    fence: &Fence,
+    blobs: &Blobs,
+    commits: &[Commit],
+    observed: &[Observed],
+    turn: u64,
+) -> TurnDiff {
+    let files = net(commits, turn).iter().map(|net| file(fence, blobs, net)).collect();
+    let observed = observed.iter().filter(|observed| observed.turn == turn).cloned().collect();
     TurnDiff { turn, files, observed }
 }
 
@@ -93,35 +113,33 @@ pub(super) fn net(commits: &[Commit], turn: u64) -> Vec<Net> {
     nets
 }
 
-fn file(shared: &Shared, net: &Net) -> FileDiff {
-    let path = shared.relative(&net.first.path);
-    let contents = |hash: &Option<std::sync::Arc<str>>| match hash {
-        None => Some(bytes::Bytes::new()),
-        Some(hash) => shared.contents(&net.first.path, hash),
+fn file(fence: &Fence, blobs: &Blobs, net: &Net) -> FileDiff {
+    let path = relative(fence, &net.first.path);
+    let kept = |hash: &Option<Arc<str>>| match hash {
+        None => Some(Bytes::new()),
+        Some(hash) => contents(fence, blobs, &net.first.path, hash),
     };
-    match (contents(&net.first.before), contents(&net.last.after)) {
+    match (kept(&net.first.before), kept(&net.last.after)) {
         (Some(before), Some(after)) => FileDiff { diff: shown(&path, &before, &after), path, problem: None },
         _ => FileDiff {
             path,
             diff: Diff::default(),
-            problem: Some("its contents of that time are no longer kept (sessions prune)".into()),
+            problem: Some("its contents of that time are no longer kept".into()),
         },
     }
 }
 
-impl Shared {
-    /// A path as an operator reads it: relative to the workspace where it is inside.
-    pub(super) fn relative(&self, path: &str) -> String {
-        let inside = std::path::Path::new(path).strip_prefix(self.fence.root());
-        inside.map_or_else(|_| path.to_owned(), |inside| inside.to_string_lossy().into_owned())
-    }
+/// A path as an operator reads it: relative to the workspace where it is inside.
+pub(super) fn relative(fence: &Fence, path: &str) -> String {
+    let inside = Path::new(path).strip_prefix(fence.root());
+    inside.map_or_else(|_| path.to_owned(), |inside| inside.to_string_lossy().into_owned())
+}
 
-    /// Contents by hash: kept, or still on disk.
-    pub(super) fn contents(&self, path: &str, hash: &str) -> Option<bytes::Bytes> {
-        self.blobs.get(hash).or_else(|| {
-            let opened = self.fence.open(path, Reach::Approved).ok()?;
-            let there = opened.read_regular(blob::MAX_BYTES).ok()??;
-            (hash::sha256(&there.bytes) == hash).then(|| there.bytes.into())
-        })
-    }
+/// Contents by hash: kept, or still on disk.
+fn contents(fence: &Fence, blobs: &Blobs, path: &str, hash: &str) -> Option<Bytes> {
+    blobs.get(hash).or_else(|| {
+        let opened = fence.open(path, Reach::Approved).ok()?;
+        let there = opened.read_regular(blob::MAX_BYTES).ok()??;
+        (hash::sha256(&there.bytes) == hash).then(|| there.bytes.into())
+    })
 }

@@ -1,6 +1,10 @@
 //! After a kill: the last recorded write of an interrupted turn may not have been made.
 
+use std::ffi::OsStr;
+use std::path::Path;
+
 use crate::fence::Fence;
+use crate::fence::file::Kind;
 use crate::model::port::Reach;
 use crate::session::blob;
 use crate::session::store::Store;
@@ -19,7 +23,24 @@ pub(super) fn last(fence: &Fence, store: &Store, loaded: &Loaded, commits: &mut 
     let reason = "the process ended before the file was written".to_owned();
     // Where this cannot be recorded, the next opening finds the same.
     let _ = store.append(&Record::Void(Void { commit: commit.id, reason }));
+    sweep(fence, commit);
     commits.pop();
+}
+
+/// Removes the temporary file that the killed write left beside its target. Its name says that it is Crystal's.
+fn sweep(fence: &Fence, commit: &Commit) {
+    let Some(dir) = Path::new(&commit.path).parent() else { return };
+    let open = |path: &Path| fence.open(path.to_str()?, Reach::Approved).ok();
+    let entries = open(dir).and_then(|dir| dir.list().ok()).unwrap_or_default();
+    for entry in entries.iter().filter(|entry| entry.kind == Kind::File && is_temporary(&entry.name)) {
+        // One that cannot be removed is only litter.
+        let _ = open(&dir.join(&entry.name)).map(|file| file.remove());
+    }
+}
+
+fn is_temporary(name: &OsStr) -> bool {
+    let inner = name.to_str().and_then(|name| name.strip_prefix(".crystal-")?.strip_suffix(".tmp"));
+    inner.is_some_and(|inner| inner.len() == 16 && inner.bytes().all(|byte| byte.is_ascii_hexdigit()))
 }
 
 fn unmade(fence: &Fence, commit: &Commit) -> bool {

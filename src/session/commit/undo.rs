@@ -8,7 +8,7 @@ use bytes::Bytes;
 use crate::hook::context::Chain;
 use crate::model::port::{Expect, FileWrite, Payload, Proposal, Reach, Refusal, Source};
 use crate::session::blob;
-use crate::session::commit::diff::{Net, net};
+use crate::session::commit::diff::{Net, net, relative};
 use crate::session::commit::{Act, At, Gate, Offer, Shared};
 use crate::session::store::record::{Commit, Left, Record, Undo};
 use crate::text::hash;
@@ -28,7 +28,7 @@ impl Gate {
         let (target, writes) = self.pick(which)?;
         let mut undo = Undo { turn: target, ..Undo::default() };
         for write in writes {
-            let path = self.0.relative(&write.first.path);
+            let path = relative(&self.0.fence, &write.first.path);
             match self.restore(&write, target, turn).await {
                 Ok(()) => undo.restored.push(path),
                 Err(Refusal(reason)) => undo.left.push(Left { path, reason }),
