@@ -147,5 +147,5 @@ pub fn source(plugin: &str) -> Source {
 
 /// Writes a file in a turn, whatever is there.
 pub async fn write(gate: &Gate, turn: u64, path: &str, contents: &str) -> Result<Committed, Refusal> {
-    gate.commit(At { turn, call: None }, proposal(path, contents.to_owned(), Expect::Any)).await
+    gate.at(turn, None).commit(proposal(path, contents.to_owned(), Expect::Any)).await
 }
