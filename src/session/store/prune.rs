@@ -53,7 +53,7 @@ impl Plan {
 /// What a policy removes from a sessions directory and a directory of logs at a moment. Looks only.
 pub fn plan(sessions: &Path, logs: &Path, policy: Policy, now: SystemTime) -> Result<Plan, StoreError> {
     let mut found = Vec::new();
-    collect(sessions, &|path| is_trace(path) || ends_in(path, "torn"), &mut found)?;
+    collect(sessions, &|path| is_trace(path) || ends_in(path, "torn") || ends_in(path, "begun"), &mut found)?;
     for dir in directories(&sessions.join("blobs"))? {
         collect(&dir, &|_| true, &mut found)?;
     }
