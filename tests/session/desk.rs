@@ -9,7 +9,7 @@ use crystal::model::judgement::Approval;
 use crystal::model::port::{Committed, Expect, FileWrite, Payload, Proposal, Reach, Refusal, Source};
 use crystal::model::request::Mode;
 use crystal::session::blob::Blobs;
-use crystal::session::commit::{At, Gate};
+use crystal::session::commit::Gate;
 use crystal::session::store::Store;
 use crystal::session::store::load::Loaded;
 use crystal::session::store::record::{Entry, Header, Record, TurnEnd, TurnStart};
@@ -147,5 +147,5 @@ pub fn source(plugin: &str) -> Source {
 
 /// Writes a file in a turn, whatever is there.
 pub async fn write(gate: &Gate, turn: u64, path: &str, contents: &str) -> Result<Committed, Refusal> {
-    gate.commit(At { turn, call: None }, proposal(path, contents.to_owned(), Expect::Any)).await
+    gate.at(turn, None).commit(proposal(path, contents.to_owned(), Expect::Any)).await
 }
