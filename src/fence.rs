@@ -25,6 +25,8 @@ use crate::model::port::Reach;
 #[derive(Debug)]
 pub struct Fence {
     root: PathBuf,
+    /// What the root was when the fence was put up.
+    root_id: Option<(u64, u64)>,
     home: PathBuf,
     /// The user's home directory, for `~`; none when the environment names none.
     user: Option<PathBuf>,
@@ -92,8 +94,10 @@ const ATTEMPTS: usize = 8;
 impl Fence {
     /// A fence around `workspace`, refusing `home`.
     pub fn new(workspace: &Path, home: &Path) -> std::io::Result<Self> {
+        let root = workspace.canonicalize()?;
         Ok(Self {
-            root: workspace.canonicalize()?,
+            root_id: identity(&root),
+            root,
             home: real(home),
             user: std::env::home_dir().filter(|user| user.is_absolute()).map(|user| real(&user)),
         })
@@ -106,6 +110,15 @@ impl Fence {
     /// The real path of the workspace root.
     pub fn root(&self) -> &Path {
         &self.root
+    }
+    /// Whether the workspace is still there, and still the directory that it was.
+    pub fn present(&self) -> Result<(), FenceError> {
+        let root = self.root.display();
+        match identity(&self.root) {
+            None => Err(FenceError(format!("the workspace {root} is no longer there"))),
+            now if now == self.root_id => Ok(()),
+            Some(_) => Err(FenceError(format!("the workspace {root} was replaced by another directory"))),
+        }
     }
     /// The real path of Crystal's home.
     pub fn home(&self) -> &Path {

@@ -85,6 +85,13 @@ pub fn decide(mode: Approval, call: &Judgement, prompt: Prompt, grants: &Grants,
     }
 }
 
+/// The least mode in which a call runs unasked in a trusted workspace; none where every mode asks.
+pub fn least_mode(call: &Judgement, prompt: Prompt, grants: &Grants) -> Option<Approval> {
+    let runs =
+        |mode: &Approval| matches!(decide(*mode, call, prompt, grants, Trust::Trusted), Decision::Run(_));
+    [Approval::Default, Approval::Edit, Approval::Full].into_iter().find(runs)
+}
+
 /// The mode as it acts.
 pub fn effective(mode: Approval, trust: Trust) -> Approval {
     match (mode, trust) {

@@ -10,6 +10,7 @@ use crate::error::{Exit, Failure};
 use crate::home::paths::Home;
 use crate::home::settings::Settings;
 use crate::home::settings::table;
+use crate::run::out::Stdout;
 use crate::run::{self, Job};
 
 /// The verb.
@@ -36,7 +37,7 @@ pub fn run(args: &ArgMatches, scene: &Scene, _: &mut dyn Write) -> Result<Exit, 
         .enable_all()
         .build()
         .map_err(|error| Failure::usage(format!("the asynchronous runtime cannot start: {error}")))?;
-    let result = runtime.block_on(run::run(job, Box::new(std::io::stdout())));
+    let result = runtime.block_on(run::run(job, Stdout::of_process()));
     // A read of standard input that nobody waits for any more must not hold the process.
     runtime.shutdown_background();
     result

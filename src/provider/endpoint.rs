@@ -31,7 +31,12 @@ pub struct Endpoint {
     pub model: Model,
     /// Waits.
     pub timeouts: Timeouts,
+    /// How often a call is tried in all, from 1.
+    pub attempts: u32,
 }
+
+/// How often a call is tried in all, where the provider entry does not say.
+pub const ATTEMPTS: u32 = 5;
 
 /// The field that carries the output limit in Chat Completions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -10,6 +10,7 @@ use crate::model::port::BoxFuture;
 use crate::model::request::Request;
 use crate::model::response::{CallError, CallErrorKind, Delta, Response};
 use crate::provider::Client;
+use crate::provider::endpoint::ATTEMPTS;
 
 /// How often to try and how long to wait.
 pub struct Policy {
@@ -31,7 +32,7 @@ impl Default for Policy {
     /// Five attempts; waits of about 1, 2, 4 and 8 s; at most 60 s; gives up when asked for more than 10 minutes.
     fn default() -> Self {
         Self {
-            attempts: 5,
+            attempts: ATTEMPTS,
             first_wait: Duration::from_secs(1),
             longest_wait: Duration::from_secs(60),
             give_up: Duration::from_secs(600),

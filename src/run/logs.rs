@@ -18,8 +18,10 @@ use crate::home::paths::create_private_dir;
 pub fn start(dir: PathBuf, level: &str) {
     let level: LevelFilter = level.parse().unwrap_or(LevelFilter::INFO);
     let targets = Targets::new().with_target("crystal", level).with_target("plugin", level);
-    let layer =
-        tracing_subscriber::fmt::layer().with_ansi(false).with_writer(Lazy { dir, file: Mutex::new(None) });
+    let layer = tracing_subscriber::fmt::layer()
+        .with_ansi(false)
+        .log_internal_errors(false)
+        .with_writer(Lazy { dir, file: Mutex::new(None) });
     // A second start in one process keeps the first.
     let _ = tracing_subscriber::registry().with(targets).with(layer).try_init();
 }

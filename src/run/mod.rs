@@ -1,6 +1,5 @@
 //! `crystal run`: one task, without anyone who could be asked.
 
-use std::io::Write;
 use std::sync::Arc;
 
 use serde::Serialize;
@@ -17,12 +16,13 @@ use crate::model::port::{Answer, Ask, BoxFuture, Operator};
 use crate::model::response::Usage;
 use crate::run::input::Input;
 use crate::run::json::{JsonLines, Shown};
-use crate::run::out::Out;
+use crate::run::out::{Out, Stdout};
 use crate::run::text::TextTrace;
 use crate::session::Session;
 use crate::session::report::{Report, Reporter};
-use crate::session::turn::{self, Outcome};
+use crate::session::turn::{self, Fault, Outcome};
 
+pub mod denied;
 pub mod input;
 pub mod json;
 pub mod logs;
@@ -43,7 +43,7 @@ pub struct Job {
 }
 
 /// Runs the job to its end.
-pub async fn run(job: Job, stdout: Box<dyn Write + Send>) -> Result<Exit, Failure> {
+pub async fn run(job: Job, stdout: Stdout) -> Result<Exit, Failure> {
     let cancel = CancellationToken::new();
     signals::watch(cancel.clone())
         .map_err(|error| Failure::usage(format!("signals cannot be watched: {error}")))?;
@@ -53,7 +53,7 @@ pub async fn run(job: Job, stdout: Box<dyn Write + Send>) -> Result<Exit, Failur
         () = cancel.cancelled() => return Ok(Exit::Interrupted),
     };
     logs::start(job.home.logs(), &job.settings.log);
-    let out = Arc::new(Out::new(stdout, cancel.clone()));
+    let out = Out::new(stdout, cancel.clone());
     let shown = Shown {
         thinking: job.settings.show_thinking,
         stream: job.settings.stream,
@@ -83,6 +83,12 @@ pub async fn run(job: Job, stdout: Box<dyn Write + Send>) -> Result<Exit, Failur
     session.close().await;
     let exit = exit(&outcome);
     face.end(&session, &outcome, exit, &input);
+    if let Some(why) = out.failure() {
+        text::note(&format!(
+            "standard output cannot be written, so the run stopped; the session is saved as {}: {why}",
+            session.id()
+        ));
+    }
     Ok(if out.closed() { Exit::Interrupted } else { exit })
 }
 
@@ -102,10 +108,14 @@ async fn perform(
 /// The exit code of an outcome.
 fn exit(outcome: &Outcome) -> Exit {
     match outcome.ending.stop {
-        StopReason::Completed if outcome.unanswered => Exit::Denied,
+        StopReason::Completed if !outcome.unanswered.is_empty() => Exit::Denied,
         StopReason::Completed => Exit::Done,
-        StopReason::Failed if outcome.ending.at_limit => Exit::Limit,
-        StopReason::Failed | StopReason::Filtered => Exit::Model,
+        StopReason::Failed => match outcome.ending.fault {
+            Fault::Model => Exit::Model,
+            Fault::Limit => Exit::Limit,
+            Fault::Place => Exit::Usage,
+        },
+        StopReason::Filtered => Exit::Model,
         StopReason::Budget | StopReason::Overflow | StopReason::Truncated => Exit::Limit,
         StopReason::Aborted => Exit::Denied,
         StopReason::Cancelled => Exit::Interrupted,
@@ -194,8 +204,8 @@ impl Face {
         match self {
             Self::Json(lines) => {
                 if exit != Exit::Done {
-                    let stopped =
-                        json!({ "reason": outcome.ending.stop.as_str(), "message": outcome.ending.message });
+                    let message = outcome.ending.message.clone().or_else(|| denied::sentence(outcome));
+                    let stopped = json!({ "reason": outcome.ending.stop.as_str(), "message": message });
                     lines.line("stopped", stopped);
                 }
                 lines.line("result", ResultLine::new(session, outcome, exit, input));
@@ -207,6 +217,11 @@ impl Face {
                 }
             }
             Self::Text(_) => {}
+        }
+        if let (Self::Text(_) | Self::Final(..), Exit::Denied) = (self, exit)
+            && let Some(sentence) = denied::sentence(outcome)
+        {
+            text::note(&sentence);
         }
     }
 }

@@ -9,6 +9,9 @@ use crate::error::Exit;
 pub fn watch(cancel: CancellationToken) -> std::io::Result<()> {
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
+    // With a handler in place a write beyond the limit of file sizes is an error that can be told, and not the end of the
+    // process. Children get the usual behaviour back.
+    drop(signal(SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw()))?);
     tokio::spawn(async move {
         loop {
             tokio::select! {

@@ -50,6 +50,7 @@ impl Session {
                 }
                 Err(ending) => {
                     let why = match ending.stop {
+                        StopReason::Failed => "not run: what happens here could no longer be recorded",
                         StopReason::Budget => "not run: the turn's budget was used up",
                         _ => NOT_RUN,
                     };

@@ -22,7 +22,7 @@ use crate::session::Session;
 use crate::session::report::{Report, Status, ToolUse};
 use crate::session::runtime::Running;
 use crate::session::transcript::Received;
-use crate::session::turn::{Ending, Turn};
+use crate::session::turn::{Ending, Turn, Unanswered};
 use crate::tool::{Output, Tool, ToolContext};
 
 /// A call that went through everything before its run.
@@ -151,6 +151,9 @@ impl Session {
         if turn.cancel.is_cancelled() {
             return Err(Box::new((received, Ending::cancelled())));
         }
+        if let Err(unsaved) = self.saved() {
+            return Err(Box::new((received, unsaved)));
+        }
         if let Err(why) = turn.budget.take_tool_call() {
             return Err(Box::new((received, Ending::because(StopReason::Budget, why))));
         }
@@ -259,7 +262,9 @@ impl Session {
                 Err(No { status: Status::Denied, text: denial::refused(tool, &judgement, words.as_deref()) })
             }
             Answer::Dismissed | Answer::Answers(_) => {
-                turn.unanswered = true;
+                let summary = judgement.classification.summary.clone();
+                let mode = decide::least_mode(&judgement, prompt, &self.parts.grants);
+                turn.unanswered.push(Unanswered::Call { summary, mode });
                 Err(No { status: Status::Denied, text: denial::unasked(tool, &judgement, &question.reason) })
             }
         }
@@ -296,7 +301,7 @@ impl Session {
     /// one that did not run is its own. True when a handler ends the tool loop.
     pub(super) async fn finish_call(&mut self, turn: &mut Turn, running: &Running, mut ran: Ran) -> bool {
         if ran.output.dismissed {
-            turn.unanswered = true;
+            turn.unanswered.push(Unanswered::Question);
         }
         let hooks = Arc::clone(&self.parts.hooks);
         let cx = self.context(turn, Some(running));

@@ -18,7 +18,7 @@ use crate::session::clients::Clients;
 use crate::session::commit::Gate;
 use crate::session::moments::Notes;
 use crate::session::parts::Parts;
-use crate::session::store::error::StoreError;
+use crate::session::saving::Unsaved;
 use crate::session::store::load::{Interrupted, Loaded};
 use crate::session::store::record::{Entry, Record};
 use crate::session::transcript::Transcript;
@@ -37,6 +37,7 @@ pub mod parts;
 pub mod prompt;
 pub mod report;
 mod runtime;
+mod saving;
 pub mod schema;
 mod step;
 pub mod store;
@@ -61,6 +62,7 @@ pub struct Session {
     /// The turn that had no end when the session was opened.
     interrupted: Option<Interrupted>,
     usage: Usage,
+    unsaved: Unsaved,
 }
 
 /// Where a session starts: new, or from what its file holds.
@@ -99,6 +101,7 @@ impl Session {
     /// A session over `parts`, in that mode.
     pub fn new(parts: Parts, clients: Clients, mode: Mode, start: Start) -> Self {
         let catalog = Catalog::of(&parts.tools, mode);
+        let policy = Policy { attempts: parts.endpoint.attempts, ..Policy::default() };
         let notes = Notes { report: Arc::clone(&parts.report), store: Arc::clone(&parts.store) };
         Self {
             parts,
@@ -106,13 +109,14 @@ impl Session {
             mode,
             clients,
             notes: Arc::new(notes),
-            policy: Policy::default(),
+            policy,
             schemas: Schemas::default(),
             catalog,
             turns: start.turns,
             inputs: start.inputs,
             interrupted: start.interrupted,
             usage: start.usage,
+            unsaved: Unsaved::default(),
         }
     }
     /// Its id.
@@ -172,14 +176,7 @@ impl Session {
         self.store_item(turn, &item);
     }
 
-    fn store_item(&self, turn: u64, item: &Arc<Item>) {
-        self.note_failure(self.parts.store.append(&Record::Item(Entry::new(turn, Arc::clone(item)))));
-    }
-
-    /// Says that a record could not be written; the turn goes on, since what it does is worth more than its record.
-    fn note_failure(&self, written: Result<(), StoreError>) {
-        if let Err(error) = written {
-            self.parts.report.report(report::Report::Note(&error.to_string()));
-        }
+    fn store_item(&mut self, turn: u64, item: &Arc<Item>) {
+        self.save(Record::Item(Entry::new(turn, Arc::clone(item))));
     }
 }

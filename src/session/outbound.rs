@@ -219,3 +219,100 @@ fn rising(places: &[Option<usize>]) -> HashSet<usize> {
     }
     run
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::item::Body;
+    use crate::session::store::rebuild;
+    use proptest::prelude::*;
+
+    fn item(id: &str, text: &str) -> Arc<Item> {
+        Arc::new(Item::new(ItemId::new(id), Body::User { text: text.into(), images: Vec::new() }))
+    }
+
+    fn list(ids: &[&str]) -> Items {
+        Arc::new(ids.iter().map(|id| item(id, "said")).collect())
+    }
+
+    fn replayed(stored: &Items, changes: &[Change]) -> Vec<Arc<Item>> {
+        let mut items = stored.to_vec();
+        rebuild::change(&mut items, changes).unwrap();
+        items
+    }
+
+    #[derive(Clone, Debug)]
+    enum Act {
+        Remove(usize),
+        Insert(usize),
+        Replace(usize),
+        Other(usize),
+        Move(usize, usize),
+    }
+
+    fn acts() -> impl Strategy<Value = Vec<Act>> {
+        let place = 0..64_usize;
+        let act = prop_oneof![
+            place.clone().prop_map(Act::Remove),
+            place.clone().prop_map(Act::Insert),
+            place.clone().prop_map(Act::Replace),
+            place.clone().prop_map(Act::Other),
+            (place.clone(), place).prop_map(|(from, to)| Act::Move(from, to)),
+        ];
+        proptest::collection::vec(act, 0..12)
+    }
+
+    fn acted(stored: &Items, acts: &[Act]) -> Vec<Arc<Item>> {
+        let mut items = stored.to_vec();
+        for (number, act) in acts.iter().enumerate() {
+            let length = items.len();
+            match *act {
+                Act::Insert(at) => items.insert(at % (length + 1), item(&format!("x{number}"), "new")),
+                _ if length == 0 => {}
+                Act::Remove(at) => drop(items.remove(at % length)),
+                Act::Replace(at) => items[at % length] = item(items[at % length].id.as_str(), "changed"),
+                // A known id with another kind is a new item.
+                Act::Other(at) => {
+                    let id = items[at % length].id.clone();
+                    items[at % length] = Arc::new(Item::new(id, Body::Assistant { text: "said".into() }));
+                }
+                Act::Move(from, to) => {
+                    let moved = items.remove(from % length);
+                    items.insert(to % length, moved);
+                }
+            }
+        }
+        items
+    }
+
+    proptest! {
+        #[test]
+        fn the_recorded_changes_give_back_what_was_sent(count in 0..40_usize, acts in acts()) {
+            let stored: Items = Arc::new((0..count).map(|n| item(&format!("i{n}"), "said")).collect());
+            let sent: Items = Arc::new(acted(&stored, &acts));
+            let changes = changes(&stored, &sent);
+            prop_assert_eq!(replayed(&stored, &changes), sent.to_vec());
+            // One act is at most one item taken out and one put in.
+            prop_assert!(changes.len() <= 2 * acts.len());
+        }
+    }
+
+    #[test]
+    fn a_move_to_the_front_is_two_changes_however_long_the_list_is() {
+        let stored = list(&["a", "b", "c", "d", "e"]);
+        let mut sent = stored.to_vec();
+        sent.rotate_right(1);
+        let changes = changes(&stored, &Arc::new(sent));
+        assert!(
+            matches!(&changes[..], [Change::Remove { .. }, Change::Insert { after: None, .. }]),
+            "{changes:?}"
+        );
+    }
+
+    #[test]
+    fn the_same_items_in_another_list_are_no_change() {
+        let stored = list(&["a", "b"]);
+        assert!(changes(&stored, &Arc::new(stored.to_vec())).is_empty());
+        assert!(changes(&stored, &list(&["a", "b"])).is_empty());
+    }
+}

@@ -219,9 +219,8 @@ impl Session {
 
     fn set_system(&mut self, text: Arc<str>) {
         self.transcript.set_system(self.parts.store.ids(), text);
-        if let Some(item) = self.transcript.system() {
-            let written = self.parts.store.system(item).map(drop);
-            self.note_failure(written);
+        if let Some(written) = self.transcript.system().map(|item| self.parts.store.system(item)) {
+            self.wrote(written);
         }
     }
 }

@@ -36,6 +36,8 @@ impl Session {
         if turn.cancel.is_cancelled() {
             return Err(Ending::cancelled());
         }
+        self.saved()?;
+        self.placed()?;
         turn.budget.check_model_call().map_err(|why| Ending::because(StopReason::Budget, why))?;
         running.steps += 1;
         let cx = self.context(turn, Some(running));
@@ -46,6 +48,7 @@ impl Session {
         self.parts.report.report(Report::StepStart { step: turn.steps, runtime: &running.name });
         let draft = self.draft(running, &cx, allowed).await;
         let mut record = self.step_record(turn, &draft);
+        self.saved()?;
         let begun = Instant::now();
         let answer = self.call_model(turn, &draft).await;
         record.request_ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
@@ -93,13 +96,16 @@ impl Session {
     }
 
     /// What the file says of a step, before its outcome is known.
-    fn step_record(&self, turn: &Turn, draft: &Draft) -> Step {
+    fn step_record(&mut self, turn: &Turn, draft: &Draft) -> Step {
         let request = &draft.request;
-        let store = &self.parts.store;
+        let store = Arc::clone(&self.parts.store);
         let span = |items: &[Arc<Item>]| {
             Some(Span { from: items.first()?.id.clone(), to: items.last()?.id.clone() })
         };
-        let system = self.transcript.system().and_then(|item| store.system(item).ok());
+        let system = self.transcript.system().map(|item| store.system(item));
+        let system = system.and_then(|written| self.wrote(written));
+        let catalog = (!request.tools.is_empty()).then(|| store.catalog(&request.tools));
+        let catalog = catalog.and_then(|written| self.wrote(written));
         let sent = draft.stored.get(usize::from(system.is_some())..).unwrap_or_default();
         Step {
             turn: turn.number,
@@ -112,7 +118,7 @@ impl Session {
             items: span(sent),
             changes: outbound::changes(&draft.stored, &request.items),
             system,
-            catalog: if request.tools.is_empty() { None } else { store.catalog(&request.tools).ok() },
+            catalog,
             schema: None,
             tool_choice: request.tool_choice.clone(),
             sampling: request.sampling.clone(),
@@ -150,7 +156,7 @@ impl Session {
             }
         };
         record.error = ending.message.clone();
-        self.note_failure(self.parts.store.append(&Record::Step(Box::new(record))));
+        self.save(Record::Step(Box::new(record)));
         ending
     }
 
@@ -183,7 +189,7 @@ impl Session {
         record.finish = Some(response.finish.clone());
         record.usage = response.usage;
         let purpose = record.purpose;
-        self.note_failure(self.parts.store.append(&Record::Step(Box::new(record))));
+        self.save(Record::Step(Box::new(record)));
 
         let mut finish = response.finish.reason;
         let answer = |items: &[Arc<Item>]| Answer {

@@ -8,10 +8,12 @@ use std::sync::Arc;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use crate::approval::decide::Trust;
 use crate::hook::context::Context;
 use crate::hook::dispatch::{Abort, Cause};
 use crate::hook::turn::{PreSchedule, StopReason, TurnFinished, TurnStart, TurnStarted, TurnStop};
 use crate::model::item::Image;
+use crate::model::judgement::Approval;
 use crate::model::response::Usage;
 use crate::session::Session;
 use crate::session::budget::{self, Budget};
@@ -42,8 +44,24 @@ pub struct Outcome {
     pub model_calls: u64,
     /// Tool calls made.
     pub tool_calls: u64,
-    /// Whether a prompt was denied because nobody could be asked, or a question dismissed.
-    pub unanswered: bool,
+    /// What was denied because nobody could be asked, and dismissed questions, in order.
+    pub unanswered: Vec<Unanswered>,
+    /// Whether the workspace was restricted, so that `edit` and `full` acted as `default`.
+    pub restricted: bool,
+}
+
+/// Something that would have needed an operator's answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Unanswered {
+    /// A question of the model.
+    Question,
+    /// A call that needed approval.
+    Call {
+        /// What it would have done, on one line.
+        summary: String,
+        /// The least mode in which such a call runs unasked in a trusted workspace; none when there is none.
+        mode: Option<Approval>,
+    },
 }
 
 /// Why a turn, a runtime or a step cannot go on.
@@ -53,22 +71,37 @@ pub struct Ending {
     pub stop: StopReason,
     /// One sentence; none when there is nothing to explain.
     pub message: Option<String>,
-    /// The turn failed at a limit of its own (corrections used up) and not at the model.
-    pub at_limit: bool,
+    /// Where a failure lies; means something with [`StopReason::Failed`] only.
+    pub fault: Fault,
+}
+
+/// Where the failure of a turn lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// At the model, or at a handler that stood in its place.
+    Model,
+    /// At a limit of the turn's own: its corrections were used up.
+    Limit,
+    /// At the place where it runs: the session file cannot be written, or the workspace has gone.
+    Place,
 }
 
 impl Ending {
     /// The model was done.
     pub fn completed() -> Self {
-        Self { stop: StopReason::Completed, message: None, at_limit: false }
+        Self { stop: StopReason::Completed, message: None, fault: Fault::Model }
     }
     /// It stopped for that reason.
     pub fn because(stop: StopReason, message: impl Into<String>) -> Self {
-        Self { stop, message: Some(message.into()), at_limit: false }
+        Self { stop, message: Some(message.into()), fault: Fault::Model }
     }
     /// It failed because its answer is none that can stand, and no correction is left to ask for.
     pub fn unacceptable(message: impl Into<String>) -> Self {
-        Self { stop: StopReason::Failed, message: Some(message.into()), at_limit: true }
+        Self { stop: StopReason::Failed, message: Some(message.into()), fault: Fault::Limit }
+    }
+    /// It failed because the place where it runs is no longer fit for it.
+    pub fn displaced(message: impl Into<String>) -> Self {
+        Self { stop: StopReason::Failed, message: Some(message.into()), fault: Fault::Place }
     }
     /// A guard ended it, or was still deciding when somebody cancelled it.
     pub fn blocked(what: &str, abort: &Abort) -> Self {
@@ -101,8 +134,8 @@ pub struct Turn {
     pub usage: Usage,
     /// Ends it.
     pub cancel: CancellationToken,
-    /// Whether a prompt was denied for want of an operator, or a question dismissed.
-    pub unanswered: bool,
+    /// What was denied for want of an operator, and dismissed questions.
+    pub unanswered: Vec<Unanswered>,
     /// The model's last text.
     pub last_text: Option<String>,
     /// Steps so far, those of an earlier process included.
@@ -123,7 +156,7 @@ impl Session {
             budget: Budget::new(self.parts.options.limits),
             usage: Usage::default(),
             cancel: cancel.child_token(),
-            unanswered: false,
+            unanswered: Vec::new(),
             last_text: None,
             steps: 0,
             resumed: false,
@@ -141,7 +174,7 @@ impl Session {
             budget: Budget::new(self.parts.options.limits),
             usage: Usage::default(),
             cancel: cancel.child_token(),
-            unanswered: false,
+            unanswered: Vec::new(),
             last_text: None,
             steps: interrupted.steps,
             resumed: true,
@@ -218,12 +251,21 @@ impl Session {
             mode: self.mode,
             approval: self.parts.options.approval,
         };
-        self.note_failure(self.parts.store.append(&Record::TurnStart(start)));
+        self.save(Record::TurnStart(start));
         self.add_user(turn.number, Arc::clone(&turn.text), input.images);
     }
 
     /// Ends the turn in the file and for the handlers, whatever happened in it.
     async fn finish(&mut self, turn: Turn, ending: Ending) -> Outcome {
+        // A turn that lost its place stays open in the file, to be continued there.
+        if ending.fault != Fault::Place {
+            let end = TurnEnd { turn: turn.number, stop_reason: ending.stop.as_str().into() };
+            self.save(Record::TurnEnd(end));
+        }
+        let ending = match self.saved() {
+            Err(unsaved) if ending.stop == StopReason::Completed => unsaved,
+            _ => ending,
+        };
         if let Some(message) = &ending.message {
             self.parts.report.report(Report::Error(message));
         }
@@ -235,8 +277,6 @@ impl Session {
             tool_calls = turn.budget.tool_calls(),
             "turn ended"
         );
-        let end = TurnEnd { turn: turn.number, stop_reason: ending.stop.as_str().into() };
-        self.note_failure(self.parts.store.append(&Record::TurnEnd(end)));
         let hooks = Arc::clone(&self.parts.hooks);
         // A cancelled turn is told of its end all the same.
         let cx = Context { cancel: CancellationToken::new(), ..self.context(&turn, None) };
@@ -252,6 +292,7 @@ impl Session {
             model_calls: turn.budget.model_calls(),
             tool_calls: turn.budget.tool_calls(),
             unanswered: turn.unanswered,
+            restricted: self.parts.options.trust == Trust::Restricted,
         }
     }
 }

@@ -8,6 +8,6 @@ mod order;
 mod raw;
 mod reference;
 mod scale;
-mod script;
+pub mod script;
 mod step;
 mod trace;

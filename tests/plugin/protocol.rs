@@ -85,6 +85,7 @@ pub fn endpoint(protocol: &str) -> Arc<Endpoint> {
         token_limit: None,
         model: Model { name: "m1".into(), context_window: 1000, ..Model::default() },
         timeouts: Timeouts::default(),
+        attempts: 1,
     })
 }
 

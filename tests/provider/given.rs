@@ -33,6 +33,7 @@ pub fn endpoint(base_uri: &str) -> Endpoint {
         token_limit: None,
         model: Model { name: "scripted".into(), context_window: 100_000, ..Model::default() },
         timeouts: Timeouts::default(),
+        attempts: 1,
     }
 }
 

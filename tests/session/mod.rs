@@ -12,3 +12,6 @@ mod rebuild;
 mod repair;
 mod undo;
 mod verbs;
+//! Theme: session.
+
+mod moments;

@@ -49,6 +49,15 @@ impl Place {
             .to_string(),
         );
     }
+    /// Names a server at `uri` as the provider `mock` with the model `m-1` and those fields beside.
+    pub fn provider_with(&self, uri: &str, fields: Value) {
+        let mut entry = json!({
+            "protocol": "openai", "baseUri": uri, "apiKey": "sk-mock-key",
+            "models": { "m-1": { "contextWindow": 100_000 } },
+        });
+        entry.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+        self.write_home("providers.json", &json!({ "mock": entry }).to_string());
+    }
     /// Crystal's home.
     pub fn home(&self) -> PathBuf {
         self.dir.path().join("user/.crystal")

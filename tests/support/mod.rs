@@ -5,3 +5,4 @@ pub mod chat;
 pub mod crystal;
 pub mod gate;
 pub mod server;
+pub mod session;

@@ -56,6 +56,8 @@ pub struct Reply {
     status: u16,
     headers: Vec<(String, String)>,
     actions: Vec<Action>,
+    /// Neither a head nor chunks: the pieces are all that is sent.
+    bare: bool,
 }
 
 /// Something a test opens to let a reply go on.
@@ -183,6 +185,10 @@ impl Reply {
         let reply = Self::status(200).header("content-type", "text/event-stream");
         events.into_iter().fold(reply, |reply, event| reply.send(event))
     }
+    /// Exactly these bytes, which need not be HTTP.
+    pub fn bare(bytes: impl AsRef<[u8]>) -> Self {
+        Self { bare: true, ..Self::default() }.send(bytes)
+    }
     /// A JSON body.
     pub fn json(status: u16, body: &Value) -> Self {
         Self::status(status).header("content-type", "application/json").send(body.to_string())
@@ -309,7 +315,12 @@ fn perform(stream: &mut TcpStream, reply: Reply, shared: &Shared) -> Option<()> 
         head.push_str(&format!("{name}: {value}\r\n"));
     }
     head.push_str("\r\n");
-    let mut waiting = head.into_bytes();
+    let bare = reply.bare;
+    let frame = |out: &mut Vec<u8>, piece: &[u8]| match bare {
+        true => out.extend_from_slice(piece),
+        false => frame(out, piece),
+    };
+    let mut waiting = if bare { Vec::new() } else { head.into_bytes() };
     for action in reply.actions {
         if !matches!(action, Action::Send(_)) {
             stream.write_all(&std::mem::take(&mut waiting)).ok()?;
@@ -334,7 +345,7 @@ fn perform(stream: &mut TcpStream, reply: Reply, shared: &Shared) -> Option<()> 
     }
     // What nothing interrupts is sent at once, so that the end of a body is there with its last piece.
     frame(&mut waiting, b"");
-    stream.write_all(&waiting).ok()
+    stream.write_all(&waiting).ok().filter(|()| !bare)
 }
 
 /// Appends one chunk of a body; an empty one is its end.

@@ -7,6 +7,7 @@
 
 mod arithmetic;
 mod builtin;
+mod changed;
 mod expand;
 mod glob;
 mod parse;

@@ -170,6 +170,7 @@ impl Choice<'_> {
             token_limit: self.entry.token_limit,
             model: self.model.clone(),
             timeouts: self.entry.timeouts,
+            attempts: self.entry.attempts,
         })
     }
 }

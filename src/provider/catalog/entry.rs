@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use crate::home::secret::Secret;
 use crate::model::request::Gear;
 use crate::provider::catalog::Entry;
-use crate::provider::endpoint::{Model, Price, Timeouts, TokenLimit};
+use crate::provider::endpoint::{ATTEMPTS, Model, Price, Timeouts, TokenLimit};
 
 /// A required field that is missing: the keys that lead to where it belongs, and its own.
 #[derive(Debug)]
@@ -37,6 +37,11 @@ pub(super) fn build(fields: &Map<String, Value>) -> Result<Entry, Missing> {
         requires_key: switch("requiresApiKey").unwrap_or(true),
         headers: headers(fields),
         timeouts: timeouts(fields),
+        attempts: fields
+            .get("attempts")
+            .and_then(Value::as_u64)
+            .and_then(|count| u32::try_from(count).ok())
+            .unwrap_or(ATTEMPTS),
         models: models(fields)?,
     })
 }

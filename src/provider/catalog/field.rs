@@ -29,6 +29,8 @@ pub enum Kind {
     Switch,
     /// A whole number from 1.
     Count,
+    /// A whole number from the first to the second, both included.
+    Between(u64, u64),
     /// A number from 0.
     Amount,
     /// Seconds above 0.
@@ -50,6 +52,9 @@ pub enum Kind {
 const fn field(key: &'static str, kind: Kind, doc: &'static str) -> Field {
     Field { key, kind, doc }
 }
+
+/// The most attempts that a provider entry may ask for.
+const MOST_ATTEMPTS: u64 = 20;
 
 /// Fields of a provider.
 pub const PROVIDER: &[Field] = &[
@@ -80,6 +85,11 @@ pub const PROVIDER: &[Field] = &[
         "Headers that every request carries; values may be `{env:NAME}` or `{file:path}`, and one that is not there leaves its header out.",
     ),
     field("timeouts", Kind::Object(TIMEOUTS), "How long to wait, in seconds."),
+    field(
+        "attempts",
+        Kind::Between(1, MOST_ATTEMPTS),
+        "How often a request is tried in all, when a failure may pass: a busy or broken server, a broken connection, an answer that breaks off. Default: 5.",
+    ),
     field("models", Kind::Models, "The models by name."),
 ];
 
@@ -127,6 +137,7 @@ pub fn check(kind: Kind, value: &Value) -> Result<(), String> {
         Kind::Address => value.as_str().is_some_and(is_address),
         Kind::Switch => value.is_boolean(),
         Kind::Count => value.as_u64().is_some_and(|count| count > 0),
+        Kind::Between(least, most) => value.as_u64().is_some_and(|count| (least..=most).contains(&count)),
         Kind::Amount => value.as_f64().is_some_and(|amount| amount >= 0.0 && amount.is_finite()),
         Kind::Seconds => value.as_f64().is_some_and(|time| time > 0.0 && time <= f64::from(u32::MAX)),
         Kind::Choice(words) => value.as_str().is_some_and(|word| words.contains(&word)),
@@ -153,6 +164,7 @@ pub fn expected(kind: Kind) -> String {
         Kind::Address => "an address that starts with http:// or https://".into(),
         Kind::Switch => "true or false".into(),
         Kind::Count => "a whole number from 1".into(),
+        Kind::Between(least, most) => format!("a whole number from {least} to {most}"),
         Kind::Amount => "a number from 0".into(),
         Kind::Seconds => "a number of seconds above 0".into(),
         Kind::Choice(words) => format!("one of {}", words.join(", ")),

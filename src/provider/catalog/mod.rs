@@ -74,6 +74,8 @@ pub struct Entry {
     pub headers: Vec<(String, Secret)>,
     /// Waits.
     pub timeouts: Timeouts,
+    /// How often a call is tried in all, from 1.
+    pub attempts: u32,
     /// The models, in the file's order.
     pub models: Vec<Model>,
 }

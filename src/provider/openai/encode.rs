@@ -280,6 +280,7 @@ mod tests {
             token_limit: None,
             model: Model { name: "scripted".into(), ..Model::default() },
             timeouts: Timeouts::default(),
+            attempts: 1,
         }
     }
 

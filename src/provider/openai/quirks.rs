@@ -121,6 +121,7 @@ mod tests {
             token_limit: None,
             model: Model::default(),
             timeouts: Timeouts::default(),
+            attempts: 1,
         };
         let name = |endpoint: &Endpoint, uri| Quirks::of(endpoint, uri).limit_name();
         assert_eq!(name(&endpoint, "https://api.openai.com/v1/chat/completions"), "max_completion_tokens");

@@ -90,13 +90,14 @@ impl Store {
         make_dir(dir)?;
         let path = dir.join(format!("{}.jsonl", header.id));
         let lock = Lock::take(&path)?;
-        let mut appender = Appender::new(create_file(&path)?, 0);
+        // A file gets its name with its first line: one without would be taken for a damaged session.
+        let begun = path.with_extension("begun");
+        let mut appender = Appender::new(create_file(&begun)?, 0);
         let line = line::write(&Record::Session(header), Timestamp::now()).map_err(std::io::Error::from);
-        line.and_then(|line| appender.append(&line)).map_err(|source| {
-            // An empty file would be taken for a damaged session.
-            let _ = std::fs::remove_file(&path);
-            StoreError::Append { path: path.clone(), source }
-        })?;
+        let named =
+            line.and_then(|line| appender.append(&line)).and_then(|()| std::fs::rename(&begun, &path));
+        let _ = std::fs::remove_file(&begun);
+        named.map_err(|source| StoreError::Append { path: path.clone(), source })?;
         let loaded = load::read(&path)?;
         Ok((Self::new(&loaded, Writer::Open(appender, lock)), loaded))
     }

@@ -115,7 +115,7 @@ impl Seen {
 }
 
 /// Applies the changes of one request, in their order.
-fn change(items: &mut Vec<Arc<Item>>, changes: &[Change]) -> Result<(), StoreError> {
+pub(crate) fn change(items: &mut Vec<Arc<Item>>, changes: &[Change]) -> Result<(), StoreError> {
     for change in changes {
         match change {
             Change::Replace { id, item } => {
