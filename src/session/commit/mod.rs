@@ -77,7 +77,7 @@ struct Shared {
     guard: Option<Arc<dyn Guard>>,
     /// One file write at a time, whatever its path: two names can be one file, and at most one write is in flight
     /// when the process dies.
-    writing: tokio::sync::Mutex<()>,
+    writing: Arc<tokio::sync::Mutex<()>>,
     memory: Mutex<Memory>,
 }
 
@@ -114,7 +114,7 @@ impl Gate {
             observed: loaded.observed.clone(),
             undos: loaded.undos.clone(),
         };
-        let writing = tokio::sync::Mutex::new(());
+        let writing = Arc::default();
         Self(Arc::new(Shared { fence, store, blobs, guard, writing, memory: Mutex::new(memory) }))
     }
 
@@ -190,10 +190,15 @@ impl Gate {
     }
 
     async fn write(&self, job: write::Job) -> Result<Committed, Refusal> {
-        let _one = self.0.writing.lock().await;
+        let turn = self.0.writing.clone().lock_owned().await;
         let shared = self.0.clone();
-        // Not cancelled half-way: a task that waits here may be dropped, the write itself runs to its end.
-        let done = tokio::task::spawn_blocking(move || write::run(&shared, &job)).await;
+        // A task that waits here may be dropped; the write runs to its end all the same and keeps others out until then.
+        let done = tokio::task::spawn_blocking(move || {
+            let done = write::run(&shared, &job);
+            drop(turn);
+            done
+        });
+        let done = done.await;
         done.map_err(|error| Refusal(format!("the write was interrupted: {error}")))?
     }
 
