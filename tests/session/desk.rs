@@ -9,7 +9,7 @@ use crystal::model::judgement::Approval;
 use crystal::model::port::{Committed, Expect, FileWrite, Payload, Proposal, Reach, Refusal, Source};
 use crystal::model::request::Mode;
 use crystal::session::blob::Blobs;
-use crystal::session::commit::{At, Gate};
+use crystal::session::commit::Gate;
 use crystal::session::store::Store;
 use crystal::session::store::load::Loaded;
 use crystal::session::store::record::{Entry, Header, Record, TurnEnd, TurnStart};

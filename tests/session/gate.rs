@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::sync::{Arc, Mutex};
 
 use crystal::model::port::{BoxFuture, Committed, Expect, Payload, Proposal, Refusal, Todo, TodoStatus};
-use crystal::session::commit::{At, Gate, Guard, Offer};
+use crystal::session::commit::{Gate, Guard, Offer};
 use crystal::session::store::record::{Commit, Record};
 use crystal::session::store::{Store, load};
 use crystal::text::hash::sha256;
@@ -56,8 +56,7 @@ async fn a_write_says_what_it_changed_and_an_expectation_that_fails_writes_nothi
     for expect in [Expect::Absent, Expect::Hash(sha256(b"other"))] {
         gate.at(0, None).commit(proposal("new/dir/a.txt", "x", expect)).await.unwrap_err();
     }
-    let gone =
-        gate.at(0, None).commit(proposal("gone", "x", Expect::Hash(sha256(b"")))).await.unwrap_err();
+    let gone = gate.at(0, None).commit(proposal("gone", "x", Expect::Hash(sha256(b"")))).await.unwrap_err();
     assert!(gone.0.contains("no longer there"), "{gone}");
     assert_eq!(std::fs::read_to_string(desk.file("new/dir/a.txt")).unwrap(), "one\n2\n");
     assert_eq!(store.path().metadata().unwrap().len(), size, "a refused write leaves no record");

@@ -1,4 +1,4 @@
-//! Theme: session files, the commit gate, and the verbs on them.
+//! Theme: session files, the commit gate, the verbs on them, and the moments of a turn.
 
 mod damage;
 mod desk;
@@ -6,12 +6,10 @@ mod full;
 mod gate;
 mod kill;
 mod lock;
+mod moments;
 mod prune;
 mod random;
 mod rebuild;
 mod repair;
 mod undo;
 mod verbs;
-//! Theme: session.
-
-mod moments;

@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use crystal::hook::turn::StopReason;
 use crystal::session::report::Status;
+use crystal::session::turn::Fault;
 use serde_json::{Value, json};
 
 use crate::hook::script::{Script, replace};
@@ -167,7 +168,7 @@ async fn after_two_corrections_the_turn_fails_at_its_limit() {
     let script = Script::new("acme").gives("PostLLMResponse", replace(json!({ "correction": "Better." })));
     let mut live = Setup::new(server).script(script).open().await;
     let outcome = live.say("Hi").await;
-    assert_eq!((outcome.ending.stop, outcome.ending.at_limit), (StopReason::Failed, true));
+    assert_eq!((outcome.ending.stop, outcome.ending.fault), (StopReason::Failed, Fault::Limit));
     assert_eq!(outcome.model_calls, 3);
     let message = outcome.ending.message.unwrap();
     assert_eq!(message, "plugin 'Acme' still refused the answer after 2 corrections: Better.");

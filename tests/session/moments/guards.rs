@@ -108,7 +108,7 @@ async fn a_cancel_abandons_whatever_handler_hangs() {
     ] {
         let (live, outcome) = hang(moment).await;
         assert_eq!(outcome.ending.stop, StopReason::Cancelled, "{moment}: {:?}", outcome.ending);
-        assert!(!outcome.unanswered, "{moment}");
+        assert!(outcome.unanswered.is_empty(), "{moment}");
         assert!(live.server.requests().len() <= 1, "{moment}");
         let ran = matches!(moment, "tool_result" | "PostToolUse");
         assert_eq!(live.place.read("out").is_some(), ran, "{moment}: nothing is written after a cancel");
@@ -140,6 +140,6 @@ async fn a_cancel_takes_the_question_away() {
         cancel.cancel();
     };
     let outcome = tokio::join!(live.session.turn(input, &cancel), stop).0;
-    assert_eq!((outcome.ending.stop, outcome.unanswered), (StopReason::Cancelled, false));
+    assert_eq!((outcome.ending.stop, outcome.unanswered.len()), (StopReason::Cancelled, 0));
     assert_eq!(live.heard.statuses(), [Status::Skipped]);
 }

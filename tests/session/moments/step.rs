@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use crystal::hook::turn::StopReason;
 use crystal::session::report::Status;
+use crystal::session::turn::Fault;
 use serde_json::{Value, json};
 
 use crate::hook::script::{Script, replace};
@@ -110,7 +111,7 @@ async fn stop_as_cancelled_fails_with_the_words_of_the_handler() {
     let mut live =
         Setup::new(Server::start([])).script(Script::new("acme").gives("PreStep", stop)).open().await;
     let outcome = live.say("Hi").await;
-    assert_eq!((outcome.ending.stop, outcome.ending.at_limit), (StopReason::Failed, false));
+    assert_eq!((outcome.ending.stop, outcome.ending.fault), (StopReason::Failed, Fault::Model));
     let message = outcome.ending.message.unwrap();
     assert_eq!(message, "runtime \"crystal/main\" was stopped by a PreStep hook: enough");
     assert_eq!((live.server.requests().len(), outcome.model_calls), (0, 0));
@@ -138,6 +139,6 @@ async fn a_loop_that_a_handler_ends_still_owes_the_output_schema() {
         let mut live = setup.set("output-schema", schema).script(stop()).open().await;
         let outcome = live.say("Hi").await;
         assert_eq!(outcome.ending.stop, stop_reason, "{:?}", outcome.ending);
-        assert_eq!(outcome.ending.at_limit, stop_reason == StopReason::Failed);
+        assert_eq!(outcome.ending.fault == Fault::Limit, stop_reason == StopReason::Failed);
     }
 }
