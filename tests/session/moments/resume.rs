@@ -61,7 +61,7 @@ async fn it_has_no_second_beginning_and_its_end_says_that_it_was_resumed() {
         assert_eq!(log.count(moment), 0, "{moment}");
     }
     assert_eq!((log.count("session_started"), log.count("PreStep"), log.count("PostRuntime")), (1, 1, 1));
-    let after = after.lock().unwrap();
+    let after = after.lock().unwrap().clone();
     assert_eq!((&after["resumed"], &after["result"]["turn_id"]), (&json!(true), &json!("t1")));
     // The request has what the first process said and did, byte for byte.
     assert_eq!(live.messages(2), live.messages(1));
