@@ -17,13 +17,18 @@ use crate::text::hash;
 pub(super) fn last(fence: &Fence, store: &Store, loaded: &Loaded, commits: &mut Vec<Commit>) {
     let Some(commit) = commits.last() else { return };
     let cut_off = loaded.interrupted.as_ref().is_some_and(|open| open.start.turn == commit.turn);
-    if !cut_off || !unmade(fence, commit) {
+    if !cut_off {
+        return;
+    }
+    // Before anything is recorded: a second kill must not leave the first one's litter behind a void record. A write of
+    // what was there already cannot be told from one that was not made, so the look does not depend on that.
+    sweep(fence, commit);
+    if !unmade(fence, commit) {
         return;
     }
     let reason = "the process ended before the file was written".to_owned();
     // Where this cannot be recorded, the next opening finds the same.
     let _ = store.append(&Record::Void(Void { commit: commit.id, reason }));
-    sweep(fence, commit);
     commits.pop();
 }
 
